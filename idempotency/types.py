@@ -1,0 +1,88 @@
+"""Values that cross the rooms: small, frozen, without behaviour of their own. Pure Python."""
+
+import enum
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+
+class State(enum.StrEnum):
+    """Where a key is in its life."""
+
+    IN_PROGRESS = "in_progress"
+    COMPLETED = "completed"
+    RELEASED = "released"
+    UNKNOWN = "unknown"
+
+
+class Outcome(enum.StrEnum):
+    """What is known about one send, or a series of sends, of an outside call."""
+
+    SUCCESS = "success"
+    FATAL = "fatal"
+    """A repeat is pointless."""
+    TRANSIENT = "transient"
+    """Certainly not executed: a repeat is always allowed."""
+    AMBIGUOUS = "ambiguous"
+    """May have been executed: a repeat is allowed only under the same downstream key."""
+
+
+class Ending(enum.StrEnum):
+    """How one sender's series of sends ended, as the journal records it. NULL in the database means: still open."""
+
+    APPLIED = "applied"
+    REJECTED = "rejected"
+    """The other side's business refusal."""
+    NOT_APPLIED = "not_applied"
+    """Stated by the other side, or found absent by a qualified look-up."""
+    NOT_SENT = "not_sent"
+    """No byte of the request left."""
+    AMBIGUOUS = "ambiguous"
+
+
+@dataclass(frozen=True, slots=True)
+class OutsideRequest:
+    """What is sent outside, frozen: every send of a step sends these bytes under this key."""
+
+    downstream_key: str
+    payload: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class OutsideResult:
+    """What came back from an outside call that was applied.
+
+    `record` is JSON that a resumed run gets back instead of calling again; `reference` is the other side's id.
+    """
+
+    reference: str
+    record: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class CallReport:
+    """What the guard saw of one call: a series of attempts."""
+
+    attempts: int
+    """Attempts begun, the first included."""
+    seconds: float
+    outcome: Outcome
+    """Of the whole series: one ambiguous send makes it ambiguous unless a later one succeeded."""
+    last_error: str = ""
+    """Class and message of the last error, without secrets."""
+    sent: bool = False
+    """Whether a byte of any attempt may have left."""
+    retry_after: float | None = None
+    """The other side's last valid word, in seconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A response as the ledger keeps it. `body` is None where the work is done but its answer could not be kept."""
+
+    status: int
+    body: bytes | None
+    content_type: str
+    headers: Mapping[str, str] = field(default_factory=dict)
+    note: str = ""
+    """Why there is no body: `too-large`, `streaming`, `unrenderable`."""
