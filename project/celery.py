@@ -1,0 +1,44 @@
+"""The Celery app, its beat schedule, and what a worker or beat process does at its start."""
+
+import logging.config
+import os
+from typing import Any
+
+from celery import Celery
+from celery.signals import beat_init, setup_logging, worker_process_init
+from django.conf import settings
+
+from project import lifeline
+from project.beat import report_ticks, schedule
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "project.settings")
+
+app = Celery("project")
+app.config_from_object("django.conf:settings", namespace="CELERY")
+app.autodiscover_tasks()
+
+
+@app.on_configure.connect
+def add_schedule(sender: Celery, **_: Any) -> None:
+    """Put the beat schedule in, once the settings are read."""
+    sender.conf.beat_schedule = schedule()
+    # In memory: a schedule file can break, and a run too many does no harm.
+    sender.conf.beat_scheduler = "celery.beat:Scheduler"
+
+
+@setup_logging.connect
+def log_as_django(**_: Any) -> None:
+    """Log through the settings' LOGGING; Celery would replace it by its own."""
+    logging.config.dictConfig(settings.LOGGING)
+
+
+@worker_process_init.connect
+def end_with_parent(**_: Any) -> None:
+    """End a pool process whose worker was killed; it would wait for work for ever."""
+    lifeline.end_with_parent()
+
+
+@beat_init.connect
+def report(**_: Any) -> None:
+    """Let /readyz/ see that beat is alive."""
+    report_ticks()

@@ -1,0 +1,19 @@
+"""Routes of the deployment: the two apps, the console, the API's description, the probes."""
+
+from django.contrib import admin
+from django.urls import include, path
+from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerView
+
+from project import health, metrics
+
+urlpatterns = [
+    path("admin/", admin.site.urls),
+    path("api/schema/", SpectacularAPIView.as_view(), name="schema"),
+    path("api/docs/", SpectacularSwaggerView.as_view(url_name="schema"), name="docs"),
+    path("api/", include("payments.urls")),
+    # problems/<code>/ and api/operations/
+    path("", include("idempotency.urls")),
+    path("healthz/", health.alive, name="healthz"),
+    path("readyz/", health.ready, name="readyz"),
+    path("metrics", metrics.show, name="metrics"),
+]

@@ -1,0 +1,92 @@
+"""Start real servers before Django reads its settings: a pytest plugin, named in pyproject.toml.
+
+DATABASE_URL and REDIS_URL replace the embedded servers; TEST_STORE=redis runs the suite on Redis
+instead of Valkey. The servers end with this process, however it ends.
+"""
+
+import contextlib
+import fcntl
+import os
+import shutil
+import tempfile
+from collections.abc import Generator, Iterator
+from pathlib import Path
+
+import pytest
+
+from project.embedded import Postgres, Store
+
+PREFIX = "idempotency-ledger-tests-"
+
+
+class Servers:
+    """The servers of this session; one is None where the environment named another."""
+
+    def __init__(self) -> None:
+        self.postgres: Postgres | None = None
+        self.store: Store | None = None
+        self._cleanup = contextlib.ExitStack()
+
+    def start(self) -> None:
+        """Start what the environment does not name, and name it there."""
+        home = self._cleanup.enter_context(_home())
+        if not os.environ.get("DATABASE_URL"):
+            self.postgres = Postgres(home=home / "postgres", durable=False)
+            self._cleanup.callback(shutil.rmtree, self.postgres.place, ignore_errors=True)
+            os.environ["DATABASE_URL"] = self.postgres.start()
+            self._cleanup.callback(self.postgres.stop)
+        if not os.environ.get("REDIS_URL"):
+            kind = os.environ.get("TEST_STORE", "valkey")
+            if kind not in {"valkey", "redis"}:
+                raise pytest.UsageError(f"TEST_STORE={kind!r} is not valkey or redis")
+            self.store = Store(
+                home=home / "store", durable=False, kind="redis" if kind == "redis" else "valkey"
+            )
+            os.environ["REDIS_URL"] = self.store.start()
+            self._cleanup.callback(self.store.stop)
+
+    def stop(self) -> None:
+        """Stop them and remove their files."""
+        self._cleanup.close()
+
+
+servers = Servers()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_load_initial_conftests(early_config: pytest.Config) -> Generator[None]:
+    """Run before pytest-django's hook of this name, which reads the settings."""
+    options = early_config.known_args_namespace
+    os.environ.setdefault("DEBUG", "1")
+    if not (options.help or options.version):
+        servers.start()
+    return (yield)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_unconfigure() -> None:
+    """Stop the servers when all else has ended."""
+    servers.stop()
+
+
+@contextlib.contextmanager
+def _home() -> Iterator[Path]:
+    """Make a folder for this session; remove those of sessions that were killed."""
+    for old in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
+        with contextlib.suppress(OSError), (old / "lock").open() as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            _remove(old)
+    home = Path(tempfile.mkdtemp(prefix=PREFIX))
+    # PostgreSQL may run as another account, which must be able to pass through.
+    home.chmod(0o755)
+    with (home / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield home
+        _remove(home)
+
+
+def _remove(home: Path) -> None:
+    pointer = home / "postgres" / "DATA_IS_IN"
+    if pointer.exists():
+        shutil.rmtree(pointer.read_text().strip(), ignore_errors=True)
+    shutil.rmtree(home, ignore_errors=True)
