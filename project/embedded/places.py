@@ -18,7 +18,7 @@ from typing import Any
 from project.embedded.server import ServerFailed
 
 # Survives a reboot, unlike /tmp, and every account can pass through.
-COMMON = Path("/var/tmp")
+COMMON = Path("/var/tmp")  # noqa: S108 - what is made there is checked, see _insist_ours
 ORPHAN_SECONDS = 10.0
 
 
@@ -117,9 +117,7 @@ def _insist_ours(path: Path) -> None:
     except FileNotFoundError as error:
         raise ServerFailed(f"{path} is gone, and its data with it: remove var/ as well") from error
     if not stat.S_ISDIR(about.st_mode) or about.st_uid != os.geteuid() or about.st_mode & 0o022:
-        raise ServerFailed(
-            f"{path} is not a directory that only this account can change: remove it"
-        )
+        raise ServerFailed(f"{path} is not a directory of this account alone: remove it")
 
 
 def _can(account: pwd.struct_passwd, test: str, path: Path) -> bool:

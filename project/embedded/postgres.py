@@ -52,6 +52,11 @@ class Postgres(Server):
         """Return the data directory."""
         return self.place / "pgdata"
 
+    def remove(self) -> None:
+        """Remove all its files, also those kept elsewhere for another account."""
+        shutil.rmtree(self.place, ignore_errors=True)
+        super().remove()
+
     def prepare(self) -> None:
         """Make the cluster, if there is none, and clear what a crash left behind."""
         if (self.data / "PG_VERSION").exists():

@@ -3,6 +3,7 @@
 import importlib.util
 import os
 import secrets
+import shutil
 import signal
 import socket
 import subprocess
@@ -102,6 +103,10 @@ class Server:
         if self.process is not None:
             self.process.kill()
             self.process.wait()
+
+    def remove(self) -> None:
+        """Remove all its files, data included."""
+        shutil.rmtree(self.home, ignore_errors=True)
 
     def prepare(self) -> None:
         """Make ready what the server needs on disk."""

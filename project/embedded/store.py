@@ -95,9 +95,7 @@ def _find(kind: Kind) -> Path:
     for candidate in candidates:
         if os.access(candidate, os.X_OK):
             return candidate
-    raise ServerFailed(
-        f"there is no {kind}-server for this machine: set REDIS_URL to a running one"
-    )
+    raise ServerFailed(f"there is no {kind}-server for this machine: set REDIS_URL")
 
 
 def _platform() -> str:

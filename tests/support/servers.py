@@ -32,7 +32,7 @@ class Servers:
         home = self._cleanup.enter_context(_home())
         if not os.environ.get("DATABASE_URL"):
             self.postgres = Postgres(home=home / "postgres", durable=False)
-            self._cleanup.callback(shutil.rmtree, self.postgres.place, ignore_errors=True)
+            self._cleanup.callback(self.postgres.remove)
             os.environ["DATABASE_URL"] = self.postgres.start()
             self._cleanup.callback(self.postgres.stop)
         if not os.environ.get("REDIS_URL"):

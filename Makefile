@@ -1,0 +1,73 @@
+# Needs GNU make 3.81 or newer and a POSIX shell; everything else it makes itself.
+VENV ?= .venv
+PYTHON ?=
+ARGS ?=
+PY = $(VENV)/bin/python
+ENVIRONMENT = PYTHON='$(PYTHON)' .ci/environment $(VENV)
+# Commands that only read the project's settings are a developer's.
+DEV = DEBUG=1 $(PY)
+# Settings named by the caller's shell would be read before the test servers are up.
+PYTEST = env -u DJANGO_SETTINGS_MODULE $(PY) -m pytest
+
+.DEFAULT_GOAL := help
+.PHONY: help run test check lint format types floors django bench chaos docs package requirements \
+	runtime dev
+
+help: ## List the targets
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1|\2/p' Makefile | awk -F'|' '{printf "%-22s%s\n", $$1, $$2}'
+
+run: runtime ## Start everything: servers, web, worker, beat, simulator; Ctrl-C stops it
+	@exec $(PY) -m project.supervisor
+
+test: dev ## Run the suite on real PostgreSQL and Valkey (ARGS="-k name", TEST_STORE=redis)
+	@$(PYTEST) $(ARGS)
+
+check: lint types floors django test ## What CI runs
+
+lint: dev ## Look for mistakes and for unformatted code
+	@$(PY) -m ruff check .
+	@$(PY) -m ruff format --check .
+
+format: dev ## Format the code and repair what can be repaired
+	@$(PY) -m ruff check --fix .
+	@$(PY) -m ruff format .
+
+types: dev ## Check types, strictly
+	@$(DEV) -m mypy
+
+floors: dev ## Check who imports whom
+	@$(PY) $(VENV)/bin/lint-imports
+
+django: dev ## Check settings, migrations and the API's description
+	@SECRET_KEY=$$($(PY) -c 'import secrets; print(secrets.token_urlsafe(64))') ALLOWED_HOSTS=localhost \
+		PAYMENTS_GATEWAY_URL=https://gateway.invalid PAYMENTS_WEBHOOK_SECRET=not-the-demo-value \
+		$(PY) manage.py check --deploy --fail-level WARNING
+	@$(DEV) -m project.embedded manage.py makemigrations --check --dry-run
+	@$(DEV) manage.py spectacular --validate --fail-on-warn --file /dev/null
+
+chaos: dev ## Kill and freeze processes and servers for minutes
+	@$(PYTEST) -m chaos $(ARGS)
+
+bench: dev ## Measure
+	@$(DEV) -m project.embedded -m benchmarks $(ARGS)
+
+docs: dev ## Make the reference pages from the code
+	@$(DEV) -m docs.reference
+
+package: dev ## Build the wheel of the reusable app
+	@$(PY) -m uv --quiet build --out-dir dist
+
+requirements: dev ## Resolve requirements*.in into hashed requirements*.txt (ARGS=--upgrade)
+	@$(UV_COMPILE) requirements.in --output-file requirements.txt
+	@$(UV_COMPILE) requirements-dev.in --constraints requirements.txt --output-file requirements-dev.txt
+
+# Universal: one file for every system and Python from 3.11; and it names no package index.
+UV_COMPILE = UV_PYTHON_DOWNLOADS=never $(PY) -m uv --quiet pip compile --universal \
+	--python-version 3.11 --generate-hashes --no-emit-index-url \
+	--custom-compile-command 'make requirements' $(ARGS)
+
+runtime:
+	@$(ENVIRONMENT) requirements.txt
+
+dev:
+	@$(ENVIRONMENT) requirements-dev.txt
