@@ -206,7 +206,7 @@ class Conf:
     )
     FINGERPRINT_SECRETS = Secrets(
         {},
-        "Secrets by name, the current one first; by default made from SECRET_KEY and its fallbacks.",
+        "Secrets by name, the current first; by default made of SECRET_KEY and its fallbacks.",
     )
     FINGERPRINT_HEADERS = Names(
         (), "Request headers that are part of what makes two requests equal."
@@ -215,6 +215,9 @@ class Conf:
         "default", "Alias of the database that holds the ledger, and what commits with it."
     )
     PROBLEM_BASE = Text("/problems/", "Address under which each problem code has its page.")
+    PROBLEMS = Names(
+        (), "Dotted paths of mappings from further problem codes to their description."
+    )
     STORED_HEADERS = Names(
         (
             "Location",

@@ -1,0 +1,223 @@
+"""Errors for the caller: RFC 9457 problems, each a plain DRF exception with a stable code.
+
+A host that keeps its own exception handler loses nothing: every `Problem` is an `APIException` with
+`default_code`, and `.wait`, from which DRF itself makes Retry-After.
+"""
+
+import math
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+from rest_framework.exceptions import APIException
+
+from idempotency.clock import SYSTEM, Clock
+from idempotency.conf import conf
+from idempotency.exceptions import CallError, CallFailed, CallRejected, CallUnknown
+from idempotency.http.catalogue import BUILT_IN
+from idempotency.http.entries import Entry
+from idempotency.types import State
+
+
+class Problem(APIException):
+    """The base of all problems that are raised here.
+
+    Attributes:
+        code: the published code; `default_code` of the class, or a more exact one.
+        wait: whole seconds for Retry-After, at least 1, or None.
+        members: what the body holds beside type, title, status, detail and code.
+    """
+
+    entry: ClassVar[Entry]
+
+    def __init_subclass__(cls, *, code: str) -> None:
+        cls.entry = BUILT_IN[code]
+        cls.default_code = code
+        cls.status_code = cls.entry.status
+        cls.default_detail = cls.entry.when
+
+    def __init__(
+        self,
+        detail: str | None = None,
+        *,
+        code: str | None = None,
+        retry_after: float | None = None,
+        retryable: bool | None = None,
+        safe_new_key: bool | None = None,
+        operation_ref: str | None = None,
+        resource: str | None = None,
+        clock: Clock = SYSTEM,
+        **members: object,
+    ) -> None:
+        super().__init__(detail, code)
+        self.code = code or self.entry.code
+        seconds = self.entry.retry_after if retry_after is None else retry_after
+        self.wait = None if seconds is None else jittered(seconds, clock=clock)
+        everything = {
+            "retryable": self.entry.retryable if retryable is None else retryable,
+            "safe_new_key": self.entry.safe_new_key if safe_new_key is None else safe_new_key,
+            "operation_ref": operation_ref,
+            "resource": resource,
+            **members,
+        }
+        self.members = {name: value for name, value in everything.items() if value is not None}
+
+
+class KeyMissing(Problem, code="key-missing"):
+    """The endpoint requires a key and the request has none (R4)."""
+
+
+class KeyInvalid(Problem, code="key-invalid"):
+    """The key is not well formed (R3)."""
+
+
+class KeyReused(Problem, code="key-reused"):
+    """The key belongs to a request that differs (R9): says how far that one is, and in what."""
+
+    def __init__(
+        self,
+        *,
+        first: State,
+        differing: Sequence[str] = (),
+        operation_ref: str | None = None,
+        resource: str | None = None,
+    ) -> None:
+        state = "settled" if first is State.COMPLETED else first.value
+        parts = f" They differ in: {', '.join(differing)}." if differing else ""
+        super().__init__(
+            f"The key was used for another request, which is {_STATE_WORDS[first]}.{parts}",
+            # A new key is a new operation: never while the outcome of this one is open.
+            safe_new_key=first in (State.COMPLETED, State.RELEASED),
+            operation_ref=operation_ref,
+            resource=resource,
+            operation_state=state,
+            differing=list(differing) or None,
+        )
+        self.status_code = conf.MISMATCH_STATUS
+
+
+class InProgress(Problem, code="in-progress"):
+    """The first request with the key is still running (R10)."""
+
+
+class OutcomeUnknown(Problem, code="outcome-unknown"):
+    """Nobody knows yet whether it happened (R14): 504 to the first caller, 409 to a repeat."""
+
+    def __init__(
+        self,
+        detail: str | None = None,
+        *,
+        repeated: bool,
+        retry_after: float | None = None,
+        operation_ref: str | None = None,
+        resource: str | None = None,
+    ) -> None:
+        super().__init__(
+            detail,
+            retry_after=conf.RECONCILE_EVERY if retry_after is None else retry_after,
+            operation_ref=operation_ref,
+            resource=resource,
+        )
+        self.status_code = 409 if repeated else 504
+
+
+class ResultUnavailable(Problem, code="result-unavailable"):
+    """The work is done and its answer could not be kept (R17)."""
+
+
+class ResultExpired(Problem, code="result-expired"):
+    """The work is done and its answer is no longer kept (R20)."""
+
+
+class TooLate(Problem, code="too-late"):
+    """The operation can no longer be cancelled (R34)."""
+
+
+class LedgerDown(Problem, code="ledger-unavailable"):
+    """The ledger could not be asked; nothing was run (R19)."""
+
+
+class Overloaded(Problem, code="overloaded"):
+    """Too much is under way; nothing was run (R28, R29)."""
+
+
+class NoTime(Problem, code="no-time"):
+    """Too little time was left; nothing was run (R26)."""
+
+
+class CircuitOpen(Problem, code="circuit-open"):
+    """The breaker refused the call; nothing was run (R27)."""
+
+
+class GatewayUnavailable(Problem, code="gateway-unavailable"):
+    """The other system certainly did nothing (R14)."""
+
+
+class ReadOnly(Problem, code="read-only"):
+    """Writing is switched off (R30)."""
+
+
+class Refused(Problem, code="call-rejected"):
+    """The other system said no (R14), and the application has no problem of its own for it."""
+
+
+class BodyInvalid(Problem, code="body-invalid"):
+    """The body cannot be read, or not in one way only (R7)."""
+
+
+class BodyUnreadable(Problem, code="body-unreadable"):
+    """The body did not arrive whole (R7)."""
+
+
+class BodyTooLarge(Problem, code="body-too-large"):
+    """The body is beyond Django's limits for uploads."""
+
+
+class LengthRequired(Problem, code="length-required"):
+    """The body came in chunks, and DRF would read it as empty (R7)."""
+
+
+_STATE_WORDS = {
+    State.COMPLETED: "settled",
+    State.IN_PROGRESS: "still in progress",
+    State.UNKNOWN: "unknown in its outcome",
+    State.RELEASED: "known to have changed nothing",
+}
+_FAILURES: dict[str, type[Problem]] = {
+    "circuit-open": CircuitOpen,
+    "overloaded": Overloaded,
+    "bulkhead-full": Overloaded,
+    "no-time": NoTime,
+}
+
+
+def from_call_error(
+    exc: CallError, *, operation_ref: str | None = None, resource: str | None = None
+) -> Problem:
+    """Return the problem that tells the caller how an outside call ended.
+
+    The details of the call stay in the journal: what another system said is not for every caller.
+    """
+    if isinstance(exc, CallUnknown):
+        return OutcomeUnknown(repeated=False, operation_ref=operation_ref, resource=resource)
+    if isinstance(exc, CallRejected):
+        code = None if exc.code == CallRejected.code else slug(exc.code)
+        return Refused(exc.detail or None, code=code, resource=resource)
+    retry_after = exc.retry_after if isinstance(exc, CallFailed) else None
+    # The key is known and released, unlike where a request is refused before its key was read.
+    return _FAILURES.get(exc.code, GatewayUnavailable)(
+        retry_after=retry_after, safe_new_key=True, operation_ref=operation_ref, resource=resource
+    )
+
+
+def jittered(seconds: float, *, clock: Clock = SYSTEM) -> int:
+    """Return whole seconds for Retry-After: at least 1 and what is asked, a little more at random.
+
+    Callers that were turned away together come back apart.
+    """
+    least = max(1, math.ceil(seconds))
+    return least + int(clock.uniform(0, 1 + least / 2))
+
+
+def slug(code: Any) -> str:
+    """Return a code in the form that is published: `card_declined` is `card-declined`."""
+    return str(code).replace("_", "-")
