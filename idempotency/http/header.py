@@ -5,13 +5,14 @@ makes it a Structured Field string. Most clients send it bare, so both forms are
 """
 
 import re
+import uuid
 
 from django.http import HttpRequest
 from rest_framework.request import Request
 
 from idempotency.http.problem import KeyInvalid, KeyMissing
 
-HEADER = "Idempotency-Key"
+NAME = "Idempotency-Key"
 MAX_LENGTH = 255
 
 # RFC 9651 §3.1.2 (parameters) and §3.3 (bare items). Each alternative starts with a character of
@@ -78,6 +79,11 @@ def parse(value: str) -> str:
             "A bare key is one value of visible ASCII characters without quote, comma or backslash."
         )
     return value
+
+
+def mint() -> str:
+    """Return a new key, for a request that came without one."""
+    return str(uuid.uuid4())
 
 
 def mask(key: str) -> str:

@@ -6,7 +6,7 @@ from types import MappingProxyType
 from django.utils.module_loading import import_string
 
 from idempotency.conf import conf
-from idempotency.http.entries import KEYS, REQUESTS, UNAVAILABLE, Entry
+from idempotency.http.problem.entries import KEYS, REQUESTS, UNAVAILABLE, Entry
 
 
 def _plain(code: str, status: int, title: str, when: str, client: str) -> Entry:
