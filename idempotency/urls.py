@@ -1,0 +1,9 @@
+"""Routes of the app, to be included at the root: a problem's `type` is an address of this site."""
+
+from django.urls import path
+
+from idempotency import views
+
+urlpatterns = [
+    path("problems/<slug:code>/", views.problem_page, name="idempotency-problem"),
+]
