@@ -1,0 +1,1 @@
+"""The payments application: charges, refunds, payouts and transfers on top of the ledger."""

@@ -1,0 +1,5 @@
+"""`python -m payments.simulator`."""
+
+from payments.simulator.cli import main
+
+main()

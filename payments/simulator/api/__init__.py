@@ -1,0 +1,1 @@
+"""The part of Stripe's API that this gateway speaks."""

@@ -1,0 +1,1 @@
+"""The gateway's durable record: one SQLite file that survives kill -9."""
