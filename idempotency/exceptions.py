@@ -28,7 +28,9 @@ class CallError(IdempotencyError):
 
     code = "call-error"
 
-    def __init__(self, detail: str = "", *, code: str | None = None, report: "CallReport | None" = None) -> None:
+    def __init__(
+        self, detail: str = "", *, code: str | None = None, report: "CallReport | None" = None
+    ) -> None:
         super().__init__(detail or self.__class__.__name__)
         self.detail = detail
         self.code = code or self.code

@@ -140,6 +140,36 @@ class ReadOnlySwitched(Event):
     reason: str
 
 
+# -- keys ------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class KeyMet(Event):
+    """A request with a key was answered from what the ledger knew; nothing was run."""
+
+    LABELS: ClassVar[tuple[str, ...]] = ("operation", "answer")
+
+    operation: str
+    answer: str
+    """`replay`, `in-progress`, `unknown`, `reused`, `expired` or `unavailable`."""
+    key_id: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RunEnded(Event):
+    """A claimed key's work has ended."""
+
+    LABELS: ClassVar[tuple[str, ...]] = ("operation", "by", "ending")
+
+    operation: str
+    by: str
+    """`request`, `worker`, `reconciler`, `webhook` or `staff`."""
+    ending: str
+    """`settled`, `free`, `unknown` or `overtaken`."""
+    seconds: float
+    key_id: str = ""
+
+
 # -- the bus ---------------------------------------------------------------------------------------
 
 E = TypeVar("E", bound=Event)

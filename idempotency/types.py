@@ -1,8 +1,10 @@
 """Values that cross the rooms: small, frozen, without behaviour of their own. Pure Python."""
 
 import enum
+import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any
 
 
@@ -34,10 +36,25 @@ class Ending(enum.StrEnum):
     REJECTED = "rejected"
     """The other side's business refusal."""
     NOT_APPLIED = "not_applied"
-    """Stated by the other side, or found absent by a qualified look-up."""
+    """Stated by the other side: not executed."""
+    ABSENT = "absent"
+    """Not found by a look-up that was late enough to be believed (R36)."""
     NOT_SENT = "not_sent"
     """No byte of the request left."""
     AMBIGUOUS = "ambiguous"
+
+
+@dataclass(frozen=True, slots=True)
+class Downstream:
+    """What the other side of an outside call promises, as its owner declares it."""
+
+    name: str
+    keyed: bool
+    """It honours our downstream key: a repeat under the same key is the same operation."""
+    settling_time: float
+    """Seconds after which a send that was going to be applied can be found by a look-up."""
+    key_memory: float
+    """Seconds for which it remembers a downstream key; a later resend would be a new operation."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +74,49 @@ class OutsideResult:
 
     reference: str
     record: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class OpenStep:
+    """An outside call whose outcome is asked for: what a look-up is given."""
+
+    key_id: uuid.UUID
+    operation: str
+    name: str
+    downstream_key: str
+    payload: bytes
+    reference: str
+    """The other side's id, where it is known."""
+    first_send_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """A look-up's answer: it happened."""
+
+    result: OutsideResult
+
+
+@dataclass(frozen=True, slots=True)
+class Rejected:
+    """A look-up's answer: the other side knows it and refused it for good."""
+
+    detail: str
+    code: str
+    result: OutsideResult
+
+
+@dataclass(frozen=True, slots=True)
+class Absent:
+    """A look-up's answer: the other side does not know it. What that proves is for the ledger to decide (R36)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pending:
+    """A look-up's answer: the other side knows it and has not decided."""
+
+
+LookUp = Applied | Rejected | Absent | Pending
 
 
 @dataclass(frozen=True, slots=True)

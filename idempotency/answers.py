@@ -1,0 +1,145 @@
+"""How the endings of a request are written: the answer is rendered, frozen and kept with the key (R14–R17).
+
+The same settler serves the request itself and the reconciler that finishes it later, so that both give one answer.
+"""
+
+from typing import Protocol, cast
+
+from django.http import Http404
+from django.http.response import HttpResponseBase
+from rest_framework.exceptions import APIException, PermissionDenied, ValidationError
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from idempotency import http
+from idempotency.conf import conf
+from idempotency.exceptions import CallError, CallRejected
+from idempotency.http.response import UNRENDERABLE, Unrenderable
+from idempotency.ledger import settlement
+from idempotency.ledger.claim import Claim
+from idempotency.ledger.values import Settlement
+from idempotency.types import Answer, State
+
+REFUSALS = frozenset({400, 401, 403, 404, 405, 406, 408, 413, 415, 425, 429})
+"""Raised before any effect, they leave the key free: the caller may correct the request and try again (R14)."""
+
+
+class Ended(Protocol):
+    """Tells business rows that their key was settled without success, in the settling transaction (R13)."""
+
+    def __call__(self, *, claim: Claim, state: State, error: BaseException | None) -> None: ...
+
+
+class RequestSettler:
+    """Writes the endings of one request.
+
+    Attributes:
+        response: what the caller gets, once there is something to get.
+    """
+
+    def __init__(
+        self,
+        *,
+        view: APIView,
+        request: Request,
+        by: str = "request",
+        evidence: dict[str, object] | None = None,
+        ended: Ended | None = None,
+    ) -> None:
+        self.response: HttpResponseBase | None = None
+        self._view = view
+        self._request = request
+        self._settlement = Settlement(by=by, evidence=evidence or {})
+        self._ended = ended
+
+    def is_failure(self, value: HttpResponseBase) -> bool:
+        """Whether a returned response is a failure: a 5xx, which settles nothing."""
+        self.response = value
+        return value.status_code >= 500
+
+    def completed(self, claim: Claim, value: HttpResponseBase) -> bool:
+        """Keep the answer that the handler returned, or its 202 where the work was deferred."""
+        answer = self._keep(value)
+        if not claim.exists:
+            return True
+        if claim.promised is not None:
+            return settlement.promise(
+                connection=claim.phases.connection,
+                key_id=claim.id,
+                token=claim.token,
+                answer=answer,
+                delay=claim.promised.delay,
+            )
+        return settlement.complete(
+            connection=claim.phases.connection,
+            key_id=claim.id,
+            token=claim.token,
+            answer=answer,
+            settlement=self._settlement,
+            called=claim.may_have_called(),
+        )
+
+    def is_final(self, error: BaseException) -> bool:
+        """Whether the error is a verdict: an answer about the business, not about the request or the machine."""
+        if isinstance(error, CallRejected):
+            return True
+        if isinstance(error, ValidationError | Http404 | PermissionDenied):
+            return False
+        return (
+            isinstance(error, APIException)
+            and error.status_code < 500
+            and error.status_code not in REFUSALS
+        )
+
+    def refused(self, claim: Claim, error: BaseException) -> bool:
+        """Keep a verdict, provided that nothing was applied."""
+        if not claim.exists:
+            return False
+        response = self._respond(error)
+        wrote = settlement.complete(
+            connection=claim.phases.connection,
+            key_id=claim.id,
+            token=claim.token,
+            answer=self._keep(response),
+            settlement=self._settlement,
+            called=claim.may_have_called(),
+            refusal=True,
+        )
+        if wrote:
+            self._tell(claim, State.COMPLETED, error)
+        return wrote
+
+    def undone(self, claim: Claim, error: BaseException | None) -> bool:
+        """Release the key, provided that the journal agrees that nothing happened."""
+        wrote = settlement.release(
+            connection=claim.phases.connection,
+            key_id=claim.id,
+            token=claim.token,
+            settlement=self._settlement,
+        )
+        if wrote:
+            settlement.watch(
+                connection=claim.phases.connection, key_id=claim.id, after=conf.RECONCILE_EVERY
+            )
+            self._tell(claim, State.RELEASED, error)
+        return wrote
+
+    def _tell(self, claim: Claim, state: State, error: BaseException | None) -> None:
+        if self._ended is not None:
+            self._ended(claim=claim, state=state, error=error)
+
+    def _respond(self, error: BaseException) -> Response:
+        if isinstance(error, CallError):
+            error = http.problem.from_call_error(error)
+        return http.handler.respond(exc=cast(Exception, error), view=self._view)
+
+    def _keep(self, response: HttpResponseBase) -> Answer:
+        """Render and freeze; what cannot be rendered is done all the same, and says so (R17)."""
+        self.response = response
+        try:
+            http.response.render(response=response, view=self._view, request=self._request)
+        except Unrenderable:
+            self.response = None
+            return Answer(response.status_code, None, "", {}, note=UNRENDERABLE)
+        return http.response.freeze(response=response, max_bytes=conf.MAX_RESPONSE_BYTES)

@@ -1,0 +1,332 @@
+"""`@idempotent`: a request with a key is run once, and every repeat of it is answered from the ledger.
+
+    @idempotent(operation="payments.create", required=True)
+    def create(self, request): ...
+
+The pipeline, top to bottom: header → scope → fingerprint → claim → run → settle, or the answer of the key that was
+found. DRF's own authentication, permissions and throttling come first: it calls a handler only after them (R1).
+"""
+
+import functools
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar, assert_never, cast
+
+from django.db import Error, InterfaceError, OperationalError, connections
+from django.http import Http404
+from django.http.response import HttpResponseBase
+from rest_framework.exceptions import APIException
+from rest_framework.request import Request
+from rest_framework.views import APIView
+
+from idempotency import http, telemetry
+from idempotency.answers import RequestSettler
+from idempotency.clock import SYSTEM
+from idempotency.conf import conf
+from idempotency.exceptions import CallError, LedgerUnavailable, Misuse
+from idempotency.execution import Ended, Free, Overtaken, Settled, Unknown, execute
+from idempotency.http import problem
+from idempotency.ledger import acquire, values
+from idempotency.ledger.claim import Claim
+from idempotency.ledger.phases import Phases
+from idempotency.operations.registry import resolver_of
+from idempotency.resilience import Deadline, deadline_scope
+
+Handler = TypeVar("Handler", bound=Callable[..., Any])
+
+METHODS = ("POST", "PATCH")
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """What a decorated handler was given; found on it as `__idempotent__`."""
+
+    operation: str | None
+    required: bool
+    methods: tuple[str, ...]
+    scope: Callable[[Any], str] | None
+    headers: tuple[str, ...]
+    replay_check: Callable[[APIView, Request], None] | None
+
+
+def idempotent(
+    *,
+    operation: str | None = None,
+    required: bool = False,
+    methods: Sequence[str] = METHODS,
+    scope: Callable[[Any], str] | None = None,
+    headers: Sequence[str] = (),
+    replay_check: Callable[[APIView, Request], None] | None = None,
+) -> Callable[[Handler], Handler]:
+    """Enforce the `Idempotency-Key` header on a DRF handler: a view's method, an `@action`, or a function under
+    `@api_view`.
+
+    The handler finds its claim at `request.claim` and makes its outside calls through it.
+
+    Args:
+        operation: the operation's permanent name; default: the method and the route's name.
+        required: whether a request without a key is refused (400 `key-missing`).
+        methods: the methods on which a key counts (R2).
+        scope: returns whose key it is; default: `IDEMPOTENCY["SCOPE"]` (R5).
+        headers: request headers that belong to the fingerprint (R7).
+        replay_check: called before a replay; raises what a caller who may no longer see it gets (R1).
+
+    Source: draft-ietf-httpapi-idempotency-key-header-07, an expired Internet-Draft.
+    """
+    config = Config(
+        operation, required, tuple(m.upper() for m in methods), scope, tuple(headers), replay_check
+    )
+
+    def decorate(handler: Handler) -> Handler:
+        if isinstance(handler, type) or hasattr(handler, "cls"):
+            raise Misuse(
+                "@idempotent decorates a handler: a method of a view, or a function *under* @api_view."
+            )
+
+        @functools.wraps(handler)
+        def wrapper(*args: Any, **kwargs: Any) -> HttpResponseBase:
+            request = next((arg for arg in args[:2] if isinstance(arg, Request)), None)
+            if request is None:
+                raise Misuse("@idempotent needs DRF's request: put @api_view above it.")
+            if request.method not in config.methods:
+                return cast(HttpResponseBase, handler(*args, **kwargs))
+            return _Exchange(config, request, functools.partial(handler, *args, **kwargs)).answer()
+
+        wrapper.__idempotent__ = config  # type: ignore[attr-defined]
+        return cast(Handler, wrapper)
+
+    return decorate
+
+
+class _Exchange:
+    """One request on its way through the pipeline."""
+
+    def __init__(
+        self, config: Config, request: Request, handler: Callable[[], HttpResponseBase]
+    ) -> None:
+        self._config = config
+        self._request = request
+        self._handler = handler
+        self._view: APIView = request.parser_context["view"]
+        self._phases = Phases(using=conf.DATABASE)
+        self._began = SYSTEM.now()
+
+    def answer(self) -> HttpResponseBase:
+        key = http.header.read_key(request=self._request, required=self._config.required)
+        self._identity = values.Identity(
+            scope=http.scope.scope_of(request=self._request, scope=self._config.scope),
+            operation=self._config.operation or _default_operation(self._request),
+            key=key or str(uuid.uuid4()),
+        )
+        self._fingerprint = http.fingerprint.fingerprint(
+            request=self._request,
+            route=_route(self._request),
+            path_args=_path_arguments(self._request),
+            headers=(*conf.FINGERPRINT_HEADERS, *self._config.headers),
+        )
+        deadline = Deadline.from_header(
+            self._request.headers.get(conf.DEADLINE_HEADER), budget=conf.REQUEST_BUDGET
+        )
+        try:
+            with deadline_scope(deadline):
+                return self._run_without_key() if key is None else self._claim_and_run()
+        finally:
+            if self._phases.is_open:
+                self._phases.roll_back()
+
+    # -- claim -------------------------------------------------------------------------------------------------------
+
+    def _claim_and_run(self) -> HttpResponseBase:
+        patience = Deadline.after(conf.WAIT)
+        while True:
+            found = self._acquire()
+            if isinstance(found, acquire.Won):
+                claim = Claim(identity=self._identity, won=found, phases=self._phases)
+                return self._run(claim)
+            self._phases.roll_back()
+            if not isinstance(found, values.InProgress) or patience.expired:
+                return self._from_ledger(found)
+            # Who waits for another's answer holds no connection meanwhile (R10).
+            connections[conf.DATABASE].close()
+            SYSTEM.wait(None, min(_POLL, patience.left()))
+
+    def _run_without_key(self) -> HttpResponseBase:
+        """Run a request without a key: its key is written, and told, only if there is something to keep (R4)."""
+        try:
+            self._phases.open()
+        except Error as error:
+            self._phases.abandon()
+            raise problem.LedgerDown from error
+        claim = Claim(identity=self._identity, phases=self._phases, acquire=self._ask)
+        try:
+            response = self._run(claim)
+        except APIException as error:
+            if not claim.exists:
+                raise
+            response = http.handler.respond(exc=error, view=self._view)
+        if claim.exists:
+            response.headers[http.header.HEADER] = self._identity.key
+        return response
+
+    def _acquire(self) -> acquire.Acquired:
+        try:
+            self._phases.open()
+            return self._ask()
+        except Error as error:
+            self._phases.abandon()
+            raise problem.LedgerDown from error
+        except LedgerUnavailable as error:
+            raise problem.LedgerDown from error
+
+    def _ask(self) -> acquire.Acquired:
+        return acquire.acquire(
+            phases=self._phases,
+            identity=self._identity,
+            fingerprint=self._fingerprint,
+            origin=acquire.Origin(
+                accepted=self._request.accepted_media_type or "",
+                request_id=self._request.headers.get("X-Request-Id", ""),
+                traceparent=self._request.headers.get("Traceparent", ""),
+            ),
+        )
+
+    # -- run and settle ----------------------------------------------------------------------------------------------
+
+    def _run(self, claim: Claim) -> HttpResponseBase:
+        resolver = resolver_of(claim.operation)
+        settler = RequestSettler(
+            view=self._view, request=self._request, ended=resolver.ended if resolver else None
+        )
+        self._request.claim = claim
+        ended = execute(claim=claim, run=self._handler, settler=settler)
+        _tell(claim, ended, SYSTEM.now() - self._began)
+        return self._response(claim, ended, settler)
+
+    def _response(self, claim: Claim, ended: Ended, settler: RequestSettler) -> HttpResponseBase:
+        match ended:
+            case Settled():
+                return settler.response or self._unavailable(claim)
+            case Free(error=None):
+                return cast(HttpResponseBase, settler.response)
+            case Free(error=error):
+                raise self._as_problem(claim, error)
+            case Unknown():
+                raise problem.OutcomeUnknown(
+                    repeated=False, operation_ref=str(claim.id), resource=claim.resource or None
+                ) from ended.error
+            case Overtaken():
+                return self._from_ledger(self._acquire())
+            case _:
+                assert_never(ended)
+
+    def _as_problem(self, claim: Claim, error: BaseException | None) -> BaseException:
+        if isinstance(error, CallError):
+            ref = str(claim.id) if claim.called else None
+            raise problem.from_call_error(error, operation_ref=ref) from error
+        if isinstance(error, LedgerUnavailable | OperationalError | InterfaceError):
+            raise problem.LedgerDown from error
+        return cast(BaseException, error)
+
+    def _unavailable(self, claim: Claim) -> HttpResponseBase:
+        raise problem.ResultUnavailable(
+            operation_ref=str(claim.id), resource=claim.resource or None
+        )
+
+    # -- the answer of a key that was found --------------------------------------------------------------------------
+
+    def _from_ledger(self, found: acquire.Acquired) -> HttpResponseBase:
+        if self._phases.is_open:
+            self._phases.roll_back()
+        name, answer = self._word(found)
+        telemetry.emit(telemetry.KeyMet(self._identity.operation, name, _id_of(found)))
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    def _word(self, found: acquire.Acquired) -> tuple[str, HttpResponseBase | Exception]:
+        match found:
+            case values.Replay():
+                self._require_still_allowed()
+                return "replay", http.response.thaw(answer=found.answer, replayed=True)
+            case acquire.Won():
+                # It was free for a moment, but this request has had its run.
+                return "in-progress", problem.InProgress(retry_after=1)
+            case values.InProgress():
+                return "in-progress", problem.InProgress(
+                    retry_after=found.retry_after, **_about(found.found)
+                )
+            case values.StillUnknown(found=key):
+                return "unknown", problem.OutcomeUnknown(
+                    repeated=True, retry_after=key.retry_after, **_about(key)
+                )
+            case values.Reused(found=key, differing=differing):
+                return "reused", problem.KeyReused(
+                    first=key.state, differing=differing, **_about(key)
+                )
+            case values.ResultExpired(found=key):
+                return "expired", problem.ResultExpired(**_about(key))
+            case values.ResultUnavailable(found=key):
+                return "unavailable", problem.ResultUnavailable(**_about(key))
+            case _:
+                assert_never(found)
+
+    def _require_still_allowed(self) -> None:
+        """Refuse a replay to a caller who would be refused today (R1)."""
+        if self._config.replay_check is not None:
+            self._config.replay_check(self._view, self._request)
+            return
+        lookup = getattr(self._view, "lookup_url_kwarg", None) or getattr(
+            self._view, "lookup_field", None
+        )
+        if lookup not in self._view.kwargs or not hasattr(self._view, "get_object"):
+            return
+        try:
+            self._view.get_object()
+        except Http404:
+            # The object is gone; that the key is this caller's own was decided by the scope.
+            return
+
+
+_POLL = 0.05
+"""Seconds between two looks at a key that a waiting request hopes to see settled."""
+
+
+def _default_operation(request: Request) -> str:
+    match = request.resolver_match
+    name = (match.view_name or match.route) if match else request.path
+    return f"{request.method} {name}"[:100]
+
+
+def _route(request: Request) -> str:
+    return request.resolver_match.route if request.resolver_match else request.path
+
+
+def _path_arguments(request: Request) -> Mapping[str, object]:
+    context = request.parser_context
+    positional = {str(number): value for number, value in enumerate(context["args"])}
+    return positional | dict(context["kwargs"])
+
+
+def _about(found: values.Found | None) -> dict[str, Any]:
+    if found is None:
+        return {}
+    return {"operation_ref": str(found.id), "resource": found.resource or None}
+
+
+def _id_of(found: acquire.Acquired) -> str:
+    if isinstance(found, acquire.Won):
+        return str(found.id)
+    return str(found.found.id) if found.found is not None else ""
+
+
+def _tell(claim: Claim, ended: Ended, seconds: float) -> None:
+    telemetry.emit(
+        telemetry.RunEnded(
+            claim.operation,
+            "request",
+            type(ended).__name__.lower(),
+            seconds,
+            str(claim.id) if claim.exists else "",
+        )
+    )

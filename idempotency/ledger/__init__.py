@@ -1,0 +1,7 @@
+"""The ledger: the only writer of keys. A host needs `Claim`; the rest is read in the order acquire, phases, journal,
+settlement.
+"""
+
+from idempotency.ledger.claim import Claim
+
+__all__ = ["Claim"]

@@ -1,0 +1,294 @@
+"""The claim: what a handler holds while it works, and its only way to call outside."""
+
+import uuid
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from django.db import Error
+
+from idempotency.clock import SYSTEM, Clock
+from idempotency.conf import conf
+from idempotency.exceptions import (
+    CallError,
+    CallFailed,
+    CallRejected,
+    CallUnknown,
+    Fenced,
+    LedgerUnavailable,
+)
+from idempotency.ledger import history, journal
+from idempotency.ledger.acquire import Won
+from idempotency.ledger.phases import Phases
+from idempotency.ledger.values import Identity
+from idempotency.resilience import Deadline, current_deadline, deadline_scope, journalled
+from idempotency.types import Downstream, Ending, OutsideRequest, OutsideResult, State
+
+_REOPEN_ATTEMPTS = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Promise:
+    """Work that is to be done later: how many seconds later at the earliest."""
+
+    delay: float = 0
+
+
+class Claim:
+    """One claim of a key, from its first statement to its settlement.
+
+    Attributes:
+        id: the key's row: what business rows keep to find themselves again, since keys are purged.
+        key, scope, operation: the identity.
+        generation: which life of the key this is.
+        exists: whether the key is in the ledger; a request without a key gets its row when there is something to keep.
+        called: whether this claim has committed a phase for an outside call.
+        resumed: whether an earlier run was applied in part, and this one is to finish it.
+        promised: set where the handler deferred its work: the key then waits for a runner.
+        last_ending: the sender that ended last and how, in case its transaction is lost.
+    """
+
+    def __init__(
+        self,
+        *,
+        identity: Identity,
+        phases: Phases,
+        won: Won | None = None,
+        acquire: Callable[[], object] | None = None,
+        deadline: Deadline | None = None,
+        clock: Clock = SYSTEM,
+    ) -> None:
+        self.identity = identity
+        self.scope, self.operation, self.key = identity.scope, identity.operation, identity.key
+        self.phases = phases
+        self.deadline = deadline or current_deadline() or Deadline.after(conf.REQUEST_BUDGET)
+        self.exists = False
+        self.called = False
+        self.resumed = False
+        self.resource = ""
+        self.promised: Promise | None = None
+        self.last_ending: tuple[int, journal.StepEnding] | None = None
+        self._acquire = acquire
+        self._clock = clock
+        if won is not None:
+            self._own(won)
+
+    def _own(self, won: Won) -> None:
+        self.id: uuid.UUID = won.id
+        self.generation = won.generation
+        self.fresh = won.fresh
+        self.resumed = won.resumed
+        self.resource = won.resource
+        self.token = won.token
+        self.exists = True
+        self._journal: dict[str, journal.Recorded] | None = {} if won.fresh else None
+
+    def require_key(self) -> None:
+        """Write the key of a request that came without one, now that there is something to keep under it (R4).
+
+        Raises:
+            LedgerUnavailable: the key that was made up for it is taken, which a random UUID never is.
+        """
+        if self.exists:
+            return
+        won = self._acquire() if self._acquire is not None else None
+        if not isinstance(won, Won):
+            raise LedgerUnavailable("The key of a request without a key could not be written.")
+        self._own(won)
+
+    # -- for handlers ------------------------------------------------------------------------------------------------
+
+    def link(self, *, resource: str = "", reference: str = "", summary: str = "") -> None:
+        """Say what this key is about; committed with the current phase.
+
+        Args:
+            resource: the address at which the caller finds the outcome, e.g. `/api/payments/7/`.
+            reference: what people search for, e.g. the order's number.
+            summary: one line for staff, e.g. `Charge of 12.00 EUR for order 881`.
+        """
+        self.require_key()
+        self.resource = resource or self.resource
+        given = {"resource": resource, "reference": reference, "summary": summary}
+        with self.phases.connection.cursor() as cursor:
+            cursor.execute(
+                "UPDATE idempotency_key SET resource = COALESCE(NULLIF(%(resource)s, ''), resource), "
+                "reference = COALESCE(NULLIF(%(reference)s, ''), reference), "
+                "summary = COALESCE(NULLIF(%(summary)s, ''), summary) "
+                "WHERE id = %(id)s AND token = %(token)s",
+                {name: value[:200] for name, value in given.items()}
+                | {"id": self.id, "token": self.token},
+            )
+
+    def outside_call(
+        self,
+        *,
+        step: str,
+        request: bytes | Mapping[str, Any],
+        send: Callable[[OutsideRequest], OutsideResult],
+        downstream: Downstream,
+        subject: object = "",
+    ) -> OutsideResult:
+        """Call outside once per key: journal it, commit, call with no transaction open, record how it ended.
+
+        A resumed run gets the recorded result of an applied step instead of a second call.
+
+        Args:
+            step: the name of this call within the handler; permanent.
+            request: what to send; frozen at the first send and repeated byte for byte.
+            send: makes the call, through a guard; gets the frozen bytes and the downstream key.
+            downstream: what the other side promises.
+            subject: what the call is about, for people.
+
+        Raises:
+            CallRejected: the other side refused; nothing happened.
+            CallFailed: it certainly did not happen.
+            CallUnknown: it may have happened; the key waits for reconciliation.
+            OutsideCallInTransaction: the handler has a transaction of its own open.
+            Fenced: the key has another owner by now; nothing was sent.
+        """
+        self.phases.require_own()
+        self.require_key()
+        earlier = self._recorded(step)
+        if earlier is not None and earlier.result is not None:
+            return OutsideResult(reference=earlier.reference, record=earlier.result)
+        sender = journal.begin(
+            phases=self.phases,
+            key_id=self.id,
+            token=self.token,
+            generation=self.generation,
+            step=step,
+            rotation=_next_rotation(earlier, downstream),
+            payload=journal.freeze(request),
+            subject=str(subject),
+            downstream=downstream,
+            send_within=max(0.0, self.deadline.left()),
+        )
+        self.called = True
+        self.last_ending = (sender.id, journal.StepEnding(Ending.NOT_SENT, 0))
+        self.phases.commit()
+        return self._send(sender, send)
+
+    # -- for execution -----------------------------------------------------------------------------------------------
+
+    def may_have_called(self) -> bool:
+        """Whether the key can have a journal, from this claim or an earlier one."""
+        return self.called or not self.fresh
+
+    # -- one series of sends -----------------------------------------------------------------------------------------
+
+    def _recorded(self, step: str) -> journal.Recorded | None:
+        if self._journal is None:
+            self._journal = journal.read(
+                phases=self.phases, key_id=self.id, generation=self.generation
+            )
+        return self._journal.get(step)
+
+    def _send(
+        self, sender: journal.OpenSender, send: Callable[[OutsideRequest], OutsideResult]
+    ) -> OutsideResult:
+        try:
+            with deadline_scope(self.deadline), journalled(before_send=self._before_send):
+                result = send(OutsideRequest(sender.downstream_key, sender.payload))
+        except BaseException as error:
+            self._reopen(sender, _ending_of(error))
+            if isinstance(error, CallError) or not isinstance(error, Exception):
+                raise
+            raise CallUnknown("The call ended in an error nobody had foreseen.") from error
+        self._reopen(
+            sender,
+            journal.StepEnding(Ending.APPLIED, 1, result.reference, result.record),
+        )
+        return result
+
+    def _before_send(self) -> None:
+        """Stop a send that would leave after this claim's time: somebody else may own the key by then (R12).
+
+        Raises:
+            Fenced: the time is over.
+        """
+        if self.deadline.expired:
+            raise Fenced("The time of this claim was over before the request could be sent.")
+
+    def _reopen(self, sender: journal.OpenSender, ending: journal.StepEnding) -> None:
+        """Open the next phase with the ending as its first statement; try hard, for it is the only evidence (R19).
+
+        Raises:
+            Fenced: the key has another owner; the ending is committed all the same.
+            LedgerUnavailable: the database cannot be reached; the step stays open and is reconciled.
+        """
+        self.last_ending = (sender.id, ending)
+        for number in range(_REOPEN_ATTEMPTS):
+            try:
+                self.phases.open()
+                after = journal.end(
+                    phases=self.phases, key_id=self.id, sender_id=sender.id, ending=ending
+                )
+                break
+            except Error:
+                self.phases.abandon()
+                self._clock.wait(None, self._clock.uniform(0, 0.1 * 2**number))
+        else:
+            raise LedgerUnavailable("The call has ended, but its ending could not be recorded.")
+        if after is not None and after.owned_by(self.token):
+            self.phases.begin_effects()
+            return
+        state = after.state if after else "purged"
+        told_otherwise = state in (State.COMPLETED, State.RELEASED, "purged")
+        if (
+            ending.ending is Ending.APPLIED
+            and told_otherwise
+            and (not after or after.newly_applied)
+        ):
+            history.late_news(
+                connection=self.phases.connection,
+                key_id=self.id,
+                state=state,
+                actor="superseded sender",
+                detail={"reference": ending.reference, "downstream_key": sender.downstream_key},
+            )
+        self.phases.commit()
+        raise Fenced("The key has another owner by now.")
+
+
+def _next_rotation(earlier: journal.Recorded | None, downstream: Downstream) -> int:
+    """Return under which downstream key the step may be sent now (R23).
+
+    It changes only after the other side itself said "no", or, past its memory, when nothing of the old one can be left.
+
+    Raises:
+        CallUnknown: it may be sent under no key at all; a person has to look.
+    """
+    if earlier is None:
+        return 0
+    if earlier.refused:
+        return earlier.rotation + 1
+    if earlier.is_open and not downstream.keyed:
+        raise CallUnknown(
+            "An earlier send may have been applied, and the other side honours no keys.",
+            code="resend-forbidden",
+        )
+    if earlier.may_resend:
+        return earlier.rotation
+    if earlier.is_open:
+        raise CallUnknown(
+            "The other side has forgotten this key, and an earlier send may have been applied.",
+            code="resend-forbidden",
+        )
+    return earlier.rotation + 1
+
+
+def _ending_of(error: BaseException) -> journal.StepEnding:
+    """Translate how the guarded call ended into evidence; what nobody had foreseen is ambiguous."""
+    report = error.report if isinstance(error, CallError) else None
+    attempts = report.attempts if report else 0
+    text = f"{type(error).__name__}: {error}"[:500]
+    match error:
+        case CallRejected():
+            return journal.StepEnding(
+                Ending.REJECTED, attempts, error.reference, error.record, text
+            )
+        case CallFailed():
+            how = Ending.NOT_APPLIED if error.sent else Ending.NOT_SENT
+            return journal.StepEnding(how, attempts, error=text)
+        case _:
+            return journal.StepEnding(Ending.AMBIGUOUS, attempts, error=text)

@@ -1,0 +1,264 @@
+"""The journal of outside calls: committed before the first send, ended by evidence (R22, R23)."""
+
+import hashlib
+import json
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from idempotency.exceptions import Fenced, Misuse
+from idempotency.ledger.phases import Phases, idle_limit
+from idempotency.ledger.process import current_process
+from idempotency.types import Downstream, Ending, State
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """A step of this generation as an earlier run left it."""
+
+    name: str
+    rotation: int
+    downstream_key: str
+    payload: bytes
+    reference: str
+    result: Mapping[str, Any] | None
+    """Not None: it is applied, and this is what the other side said."""
+    endings: tuple[Ending | None, ...]
+    """One per sender; None is open."""
+    may_resend: bool
+    """Whether the other side still remembers the downstream key."""
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it may have been applied, or may yet be."""
+        return self.result is None and any(e in (None, Ending.AMBIGUOUS) for e in self.endings)
+
+    @property
+    def refused(self) -> bool:
+        """Whether the other side itself said "no", with no sender left that could still act."""
+        said_no = any(e in (Ending.NOT_APPLIED, Ending.REJECTED) for e in self.endings)
+        return said_no and not self.is_open and self.result is None
+
+
+@dataclass(frozen=True, slots=True)
+class OpenSender:
+    """This claim's right to send a step."""
+
+    id: int
+    step_id: int
+    downstream_key: str
+    payload: bytes
+
+
+def downstream_key(*, key_id: uuid.UUID, generation: int, step: str, rotation: int) -> str:
+    """Derive what the other side is given as its idempotency key: constant over sends, workers and restarts.
+
+    A key's id stands for its scope, operation and name, and unlike them it is never given out twice, so that a key
+    that was purged and came back cannot meet its own past at the other side.
+    """
+    digest = hashlib.sha256(b"idempotency/downstream/1")
+    for part in (key_id.bytes, str(generation).encode(), step.encode(), str(rotation).encode()):
+        digest.update(len(part).to_bytes(4, "big") + part)
+    return digest.hexdigest()[:48]
+
+
+def read(*, phases: Phases, key_id: uuid.UUID, generation: int) -> dict[str, Recorded]:
+    """Return the last rotation of each step of a generation, by name."""
+    with phases.connection.cursor() as cursor:
+        cursor.execute(_READ, {"key": key_id, "generation": generation})
+        return {row[0]: _recorded(row) for row in cursor.fetchall()}
+
+
+_READ = """
+SELECT DISTINCT ON (s.name) s.name, s.rotation, s.downstream_key, s.payload, s.reference, s.result,
+    (SELECT array_agg(COALESCE(x.ending, '') ORDER BY x.id) FROM idempotency_sender x WHERE x.step_id = s.id),
+    s.resend_until > clock_timestamp()
+FROM idempotency_step s WHERE s.key_id = %(key)s AND s.generation = %(generation)s
+ORDER BY s.name, s.rotation DESC
+"""
+
+
+def _recorded(row: tuple[Any, ...]) -> Recorded:
+    name, rotation, key, payload, reference, result, endings, may_resend = row
+    return Recorded(
+        name=name,
+        rotation=rotation,
+        downstream_key=key,
+        payload=bytes(payload),
+        reference=reference,
+        result=None if result is None else json.loads(result),
+        endings=tuple(Ending(e) if e else None for e in endings or ()),
+        may_resend=may_resend,
+    )
+
+
+def begin(
+    *,
+    phases: Phases,
+    key_id: uuid.UUID,
+    token: int,
+    generation: int,
+    step: str,
+    rotation: int,
+    payload: bytes,
+    subject: str,
+    downstream: Downstream,
+    send_within: float,
+) -> OpenSender:
+    """Write the step and this claim's sender, fenced by the token and a live lease (R12).
+
+    Args:
+        payload: the bytes to send; where the step exists already, its own frozen bytes are returned instead.
+        send_within: seconds from now after which this claim sends nothing any more.
+
+    Raises:
+        Fenced: the key has another owner, or the lease has run out.
+    """
+    process = current_process()
+    with phases.connection.cursor() as cursor:
+        cursor.execute(
+            _BEGIN,
+            {
+                "key": key_id,
+                "token": token,
+                "generation": generation,
+                "name": step,
+                "rotation": rotation,
+                "downstream": downstream.name,
+                "downstream_key": downstream_key(
+                    key_id=key_id, generation=generation, step=step, rotation=rotation
+                ),
+                "payload": payload,
+                "subject": subject[:100],
+                "keyed": downstream.keyed,
+                "settling": downstream.settling_time,
+                "memory": downstream.key_memory,
+                "send_within": send_within,
+                "host": process.host,
+                "boot": process.boot_id,
+                "namespace": process.pid_namespace,
+                "pid": process.pid,
+                "started": process.started,
+            },
+        )
+        row = cursor.fetchone()
+    if row is None:
+        raise Fenced("The key has another owner, or its lease ran out before the call began.")
+    sender_id, step_id, frozen_key, frozen = row
+    return OpenSender(sender_id, step_id, frozen_key, bytes(frozen))
+
+
+_BEGIN = """
+WITH k AS (
+    UPDATE idempotency_key SET call_begun = true, journal_version = journal_version + 1
+    WHERE id = %(key)s AND token = %(token)s AND state = 'in_progress' AND lease_until > clock_timestamp()
+    RETURNING id
+), s AS (
+    INSERT INTO idempotency_step (
+        key_id, generation, name, rotation, downstream, downstream_key, payload, subject, keyed,
+        settling_seconds, resend_until, reference)
+    SELECT id, %(generation)s, %(name)s, %(rotation)s, %(downstream)s, %(downstream_key)s, %(payload)s,
+        %(subject)s, %(keyed)s, %(settling)s, clock_timestamp() + %(memory)s * interval '1 second', ''
+    FROM k
+    ON CONFLICT ON CONSTRAINT idempotency_step_identity DO UPDATE SET name = EXCLUDED.name
+    RETURNING id, downstream_key, payload
+)
+INSERT INTO idempotency_sender (
+    step_id, token, host, boot_id, pid_namespace, pid, process_started, send_before, attempts, evidence)
+SELECT s.id, %(token)s, %(host)s, %(boot)s, %(namespace)s, %(pid)s, %(started)s,
+    clock_timestamp() + %(send_within)s * interval '1 second', 0, '{}'
+FROM s
+RETURNING id, step_id, (SELECT downstream_key FROM s), (SELECT payload FROM s)
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class StepEnding:
+    """How this claim's series of sends ended."""
+
+    ending: Ending
+    attempts: int
+    reference: str = ""
+    record: Mapping[str, Any] | None = None
+    """The other side's answer; with `APPLIED` it becomes the step's recorded result."""
+    error: str = ""
+
+    def evidence(self) -> dict[str, Any]:
+        """Return what is kept of it with the sender."""
+        kept: dict[str, Any] = {"reference": self.reference, "error": self.error}
+        if self.record is not None and self.ending is not Ending.APPLIED:
+            kept["record"] = self.record
+        return {name: value for name, value in kept.items() if value}
+
+
+@dataclass(frozen=True, slots=True)
+class KeyAfter:
+    """The key as the ending of a step found and locked it."""
+
+    state: str
+    token: int
+    newly_applied: bool
+    """Whether this ending is the first evidence that the step was applied."""
+
+    def owned_by(self, token: int) -> bool:
+        """Whether the claim with that token may still write to the key."""
+        return self.token == token and self.state == State.IN_PROGRESS
+
+
+def end(
+    *, phases: Phases, key_id: uuid.UUID, sender_id: int, ending: StepEnding
+) -> KeyAfter | None:
+    """Lock the key, then write the sender's ending, whoever holds the token: an ending is evidence.
+
+    Returns: the key's owner and state now, or None where the key has been purged.
+    """
+    with phases.connection.cursor() as cursor:
+        cursor.execute(
+            _END,
+            {
+                "key": key_id,
+                "sender": sender_id,
+                "ending": ending.ending,
+                "attempts": ending.attempts,
+                "evidence": json.dumps(ending.evidence()),
+                "applied": ending.ending is Ending.APPLIED,
+                "reference": ending.reference[:200],
+                "result": json.dumps(dict(ending.record or {})),
+                "idle": idle_limit(),
+            },
+        )
+        row = cursor.fetchone()
+    return KeyAfter(row[0], row[1], row[2] > 0) if row else None
+
+
+_END = """
+WITH k AS (
+    UPDATE idempotency_key SET journal_version = journal_version + 1 WHERE id = %(key)s
+    RETURNING id, state, token
+), e AS (
+    UPDATE idempotency_sender AS x SET ending = %(ending)s, ended_at = clock_timestamp(), attempts = %(attempts)s,
+        evidence = %(evidence)s
+    FROM k WHERE x.id = %(sender)s AND x.ending IS DISTINCT FROM 'applied'
+    RETURNING x.step_id
+), a AS (
+    UPDATE idempotency_step AS s SET applied_at = clock_timestamp(), result = %(result)s, reference = %(reference)s
+    FROM e WHERE s.id = e.step_id AND s.applied_at IS NULL AND %(applied)s
+    RETURNING s.id
+)
+SELECT state, token, (SELECT count(*) FROM a), set_config('idle_in_transaction_session_timeout', %(idle)s, true) FROM k
+"""
+
+
+def freeze(request: bytes | Mapping[str, Any]) -> bytes:
+    """Return a request as the bytes that every send of the step repeats.
+
+    Raises:
+        Misuse: it holds a value that JSON cannot carry exactly.
+    """
+    if isinstance(request, bytes):
+        return request
+    try:
+        return json.dumps(request, sort_keys=True, allow_nan=False, separators=(",", ":")).encode()
+    except (TypeError, ValueError) as error:
+        raise Misuse(f"An outside request must be bytes or plain JSON: {error}") from error

@@ -1,0 +1,161 @@
+"""The transactions of one claim (R13): open while the handler works, closed while it calls outside.
+
+# Note [Phases]
+A claim opens a transaction; the handler runs in it, inside a savepoint. An outside call commits it first, calls with
+no transaction open, and opens the next one when the call has ended. So a handler cannot talk to the network inside a
+transaction: by then there is none.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from django.db import Error, connections, transaction
+from django.db.backends.base.base import BaseDatabaseWrapper
+from django.db.transaction import TransactionManagementError
+
+from idempotency.conf import conf
+from idempotency.exceptions import Misuse, OutsideCallInTransaction
+
+
+class Phases:
+    """The open phase of one claim on one database alias; at most one is open at a time."""
+
+    def __init__(self, *, using: str) -> None:
+        self._using = using
+        self._outer: transaction.Atomic | None = None
+        self._effects: transaction.Atomic | None = None
+        self._depth = 0
+
+    @property
+    def connection(self) -> BaseDatabaseWrapper:
+        """The connection on which every statement of the claim runs."""
+        return connections[self._using]
+
+    @property
+    def using(self) -> str:
+        """The database alias."""
+        return self._using
+
+    @property
+    def is_open(self) -> bool:
+        """Whether a transaction is open now."""
+        return self._outer is not None
+
+    def open(self) -> None:
+        """Begin a phase.
+
+        Raises:
+            Misuse: the caller already has a transaction open, so that nothing could be committed before a call.
+        """
+        outer = transaction.atomic(using=self._using, durable=True)
+        try:
+            outer.__enter__()
+        except RuntimeError as error:
+            raise Misuse(
+                "A claim was made inside an open transaction, so it could not be committed before an outside call. "
+                "Under ATOMIC_REQUESTS mark the view: @method_decorator(transaction.non_atomic_requests, "
+                'name="dispatch") on a class, @transaction.non_atomic_requests on a function.'
+            ) from error
+        self._outer = outer
+
+    def begin_effects(self) -> None:
+        """Open the savepoint that holds the handler's own writes, so that they alone can be undone."""
+        effects = transaction.atomic(using=self._using)
+        effects.__enter__()
+        self._effects, self._depth = effects, len(self.connection.savepoint_ids)
+
+    def check_effects(self) -> None:
+        """Raise now what a deferred constraint would raise at COMMIT, while what stands beside it can still be kept.
+
+        Raises:
+            django.db.IntegrityError: a constraint refuses the handler's writes.
+        """
+        if not self.connection.needs_rollback:
+            self.connection.check_constraints()
+
+    def keep_effects(self) -> None:
+        """Release the savepoint.
+
+        Raises:
+            django.db.transaction.TransactionManagementError: the handler swallowed a database error.
+        """
+        if self._effects is None:
+            return
+        if self.connection.needs_rollback:
+            raise TransactionManagementError(
+                "The handler caught a database error and went on in a broken transaction."
+            )
+        effects, self._effects = self._effects, None
+        effects.__exit__(None, None, None)
+
+    def undo_effects(self) -> None:
+        """Roll back to the savepoint; what the ledger wrote before it stays."""
+        effects, self._effects = self._effects, None
+        if effects is not None:
+            effects.__exit__(_Undo, _Undo(), None)
+
+    def require_own(self) -> None:
+        """Refuse an outside call unless this claim's phase is the innermost transaction.
+
+        Raises:
+            OutsideCallInTransaction: the handler is inside an `atomic()` of its own.
+        """
+        if self._effects is None or len(self.connection.savepoint_ids) != self._depth:
+            raise OutsideCallInTransaction(
+                "An outside call inside the handler's own atomic() block: what must be on record before the call "
+                "could not be committed. Make the call outside that block."
+            )
+
+    def commit(self) -> None:
+        """End the phase, keeping what it wrote.
+
+        Raises:
+            django.db.Error: the commit failed, or its acknowledgement was lost: what happened is not known here.
+        """
+        self.keep_effects()
+        outer, self._outer = self._outer, None
+        if outer is not None:
+            outer.__exit__(None, None, None)
+
+    def roll_back(self) -> None:
+        """End the phase, keeping nothing."""
+        try:
+            self.undo_effects()
+            outer, self._outer = self._outer, None
+            if outer is not None:
+                outer.__exit__(_Undo, _Undo(), None)
+        except Error:
+            self.abandon()
+
+    def abandon(self) -> None:
+        """Forget the phase and close its connection: the server undoes what was not committed."""
+        self._outer = self._effects = None
+        connection = self.connection
+        connection.savepoint_ids.clear()
+        connection.atomic_blocks.clear()
+        connection.in_atomic_block = connection.needs_rollback = False
+        connection.run_on_commit.clear()
+        connection.close()
+        connection.closed_in_transaction = False
+
+
+def idle_limit() -> str:
+    """Return how long the server lets a phase sit idle before it ends it: a frozen process holds a key no longer."""
+    return f"{conf.REQUEST_BUDGET * 1000:.0f}ms"
+
+
+class _Undo(Exception):
+    """Tells Django's atomic to roll back."""
+
+
+@contextmanager
+def phase(*, using: str) -> Iterator[Phases]:
+    """Run the body in one committed transaction without a handler: for what the ledger writes by itself."""
+    phases = Phases(using=using)
+    phases.open()
+    try:
+        yield phases
+    except BaseException:
+        phases.roll_back()
+        raise
+    phases.commit()

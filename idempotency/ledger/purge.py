@@ -1,0 +1,54 @@
+"""Forgetting, in small steps: answers after RESULT_TTL, whole keys after KEY_TTL (R20, R21).
+
+Only settled keys that nobody watches go. A batch is one short statement that skips locked rows, so it waits for nobody
+and nobody waits for it; a purge that is killed goes on where it was.
+"""
+
+from dataclasses import dataclass
+
+from django.db import connections
+
+from idempotency.conf import conf
+
+
+@dataclass(frozen=True, slots=True)
+class Purged:
+    """What a batch removed."""
+
+    answers: int
+    keys: int
+
+
+def purge_batch(*, limit: int) -> Purged:
+    """Remove at most `limit` expired answers and `limit` expired keys; what is zero in both is all done."""
+    parameters = {"limit": limit, "result_ttl": conf.RESULT_TTL, "key_ttl": conf.KEY_TTL}
+    with connections[conf.DATABASE].cursor() as cursor:
+        cursor.execute(_KEYS, parameters)
+        keys = cursor.rowcount
+        cursor.execute(_ANSWERS, parameters)
+        return Purged(answers=cursor.rowcount, keys=keys)
+
+
+_KEYS = """
+WITH gone AS MATERIALIZED (
+    SELECT id FROM idempotency_key
+    WHERE settled_at <= clock_timestamp() - %(key_ttl)s * interval '1 second' AND NOT watched
+    ORDER BY settled_at LIMIT %(limit)s FOR UPDATE SKIP LOCKED
+), senders AS (
+    DELETE FROM idempotency_sender x USING idempotency_step s, gone WHERE x.step_id = s.id AND s.key_id = gone.id
+), steps AS (
+    DELETE FROM idempotency_step s USING gone WHERE s.key_id = gone.id
+), work AS (
+    DELETE FROM idempotency_operation o USING gone WHERE o.key_id = gone.id
+)
+DELETE FROM idempotency_key k USING gone WHERE k.id = gone.id
+"""
+
+_ANSWERS = """
+WITH old AS MATERIALIZED (
+    SELECT id FROM idempotency_key
+    WHERE settled_at <= clock_timestamp() - %(result_ttl)s * interval '1 second' AND body IS NOT NULL
+    ORDER BY settled_at LIMIT %(limit)s FOR NO KEY UPDATE SKIP LOCKED
+)
+UPDATE idempotency_key k SET body = NULL, headers = '{}', note = 'expired' FROM old WHERE k.id = old.id
+"""

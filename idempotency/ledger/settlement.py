@@ -1,0 +1,274 @@
+"""How a key is settled: every change of state is compare-and-set, with state and token in its WHERE (R12, R15).
+
+Each function reports whether it wrote. "No" means that somebody else settled first: the caller re-reads and answers
+from what it finds.
+"""
+
+import json
+import uuid
+from collections.abc import Mapping
+from typing import Any
+
+from django.db.backends.base.base import BaseDatabaseWrapper
+
+from idempotency.ledger.values import Settlement
+from idempotency.types import Answer
+
+# A step whose outcome is not known, with no sender that applied it: nothing may be settled as final over it.
+_OPEN_STEP = """
+    SELECT FROM idempotency_step s JOIN idempotency_sender x ON x.step_id = s.id
+    WHERE s.key_id = k.id AND s.generation = k.generation AND s.applied_at IS NULL
+      AND (x.ending IS NULL OR x.ending = 'ambiguous')
+"""
+
+_APPLIED_STEP = """
+    SELECT FROM idempotency_step s
+    WHERE s.key_id = k.id AND s.generation = k.generation AND s.applied_at IS NOT NULL
+"""
+
+_OPEN_SENDER = """
+    SELECT FROM idempotency_step s JOIN idempotency_sender x ON x.step_id = s.id
+    WHERE s.key_id = k.id AND s.generation = k.generation AND x.ending IS NULL
+"""
+
+
+def complete(
+    *,
+    connection: BaseDatabaseWrapper,
+    key_id: uuid.UUID,
+    token: int,
+    answer: Answer,
+    settlement: Settlement,
+    called: bool,
+    refusal: bool = False,
+) -> bool:
+    """Settle the key with its final answer.
+
+    Args:
+        called: whether the key may have a journal; if not, only a key without one is completed.
+        refusal: the answer says that nothing was done, so nothing may have been applied.
+    """
+    guard = f"NOT EXISTS ({_OPEN_STEP})" if called else "NOT k.call_begun"
+    if refusal and called:
+        guard += f" AND NOT EXISTS ({_APPLIED_STEP})"
+    return _write(
+        connection,
+        f"""
+        UPDATE idempotency_key AS k SET state = 'completed', lease_until = NULL, due_at = NULL,
+            status = %(status)s, body = %(body)s, content_type = %(content_type)s, headers = %(headers)s,
+            note = %(note)s, {_SETTLED}
+        WHERE k.id = %(id)s AND k.token = %(token)s AND k.state = 'in_progress' AND {guard}
+        """,
+        _answer(answer) | _settled(key_id, token, settlement),
+    )
+
+
+def complete_deferred(
+    *,
+    connection: BaseDatabaseWrapper,
+    key_id: uuid.UUID,
+    token: int,
+    settlement: Settlement,
+    refusal: bool = False,
+) -> bool:
+    """Settle a deferred key; its answer is the 202 that it stored at the start (R31).
+
+    Args:
+        refusal: it ends with an error, so nothing may have been applied.
+    """
+    applied = f"AND NOT EXISTS ({_APPLIED_STEP})" if refusal else ""
+    return _write(
+        connection,
+        f"""
+        UPDATE idempotency_key AS k SET state = 'completed', lease_until = NULL, due_at = NULL, {_SETTLED}
+        WHERE k.id = %(id)s AND k.token = %(token)s AND k.state = 'in_progress' AND k.deferred
+          AND NOT EXISTS ({_OPEN_STEP}) {applied}
+        """,
+        _settled(key_id, token, settlement),
+    )
+
+
+def promise(
+    *,
+    connection: BaseDatabaseWrapper,
+    key_id: uuid.UUID,
+    token: int,
+    answer: Answer,
+    delay: float = 0,
+) -> bool:
+    """Store the 202 and let the key wait for a runner: `due_at` takes the lease's place (R31, R32)."""
+    return _write(
+        connection,
+        f"""
+        UPDATE idempotency_key AS k SET deferred = true, lease_until = NULL,
+            due_at = clock_timestamp() + %(delay)s * interval '1 second',
+            status = %(status)s, body = %(body)s, content_type = %(content_type)s, headers = %(headers)s,
+            note = %(note)s
+        WHERE k.id = %(id)s AND k.token = %(token)s AND k.state = 'in_progress' AND NOT EXISTS ({_OPEN_STEP})
+        """,
+        _answer(answer) | {"id": key_id, "token": token, "delay": delay},
+    )
+
+
+def wait_again(
+    *, connection: BaseDatabaseWrapper, key_id: uuid.UUID, token: int, delay: float
+) -> bool:
+    """Give up the lease of a deferred key until `delay` seconds from now; nothing is known to have happened."""
+    return _write(
+        connection,
+        f"""
+        UPDATE idempotency_key AS k SET lease_until = NULL, token = k.token + 1,
+            due_at = clock_timestamp() + %(delay)s * interval '1 second'
+        WHERE k.id = %(id)s AND k.token = %(token)s AND k.state = 'in_progress' AND k.deferred
+          AND NOT EXISTS ({_OPEN_STEP})
+        """,
+        {"id": key_id, "token": token, "delay": delay},
+    )
+
+
+def release(
+    *,
+    connection: BaseDatabaseWrapper,
+    key_id: uuid.UUID,
+    token: int,
+    settlement: Settlement,
+) -> bool:
+    """Settle as "certainly changed nothing", so that the same key may be tried again.
+
+    Refused while a step is open or applied.
+    """
+    return _write(
+        connection,
+        f"""
+        UPDATE idempotency_key AS k SET state = 'released', lease_until = NULL, due_at = NULL,
+            token = k.token + 1, {_SETTLED}
+        WHERE k.id = %(id)s AND k.token = %(token)s AND k.state = 'in_progress' AND k.call_begun
+          AND NOT k.deferred AND NOT EXISTS ({_OPEN_STEP}) AND NOT EXISTS ({_APPLIED_STEP})
+        """,
+        _settled(key_id, token, settlement),
+    )
+
+
+def mark_unknown(
+    *,
+    connection: BaseDatabaseWrapper,
+    key_id: uuid.UUID,
+    token: int,
+    lookup_after: float,
+    needs_person: str = "",
+) -> bool:
+    """Say that nobody knows yet; the token moves, so that whoever ran it can write nothing more to the key.
+
+    Args:
+        lookup_after: seconds until the first look-up.
+        needs_person: why a person has to decide, or "".
+    """
+    return _write(
+        connection,
+        f"""
+        UPDATE idempotency_key AS k SET state = 'unknown', token = k.token + 1, lease_until = NULL, due_at = NULL,
+            unknown_since = clock_timestamp(), lookups = 0,
+            unfinished = EXISTS ({_APPLIED_STEP}) AND NOT EXISTS ({_OPEN_STEP}),
+            next_lookup_at = clock_timestamp() + %(after)s * interval '1 second',
+            needs_person_since = CASE WHEN %(why)s <> '' THEN clock_timestamp() END,
+            needs_person_reason = %(why)s
+        WHERE k.id = %(id)s AND k.token = %(token)s AND k.state = 'in_progress'
+        """,
+        {"id": key_id, "token": token, "after": lookup_after, "why": needs_person[:200]},
+    )
+
+
+def lapse(*, connection: BaseDatabaseWrapper, limit: int) -> list[uuid.UUID]:
+    """Turn every key whose lease has run out into an unknown one (R11); return which."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"""
+            WITH late AS MATERIALIZED (
+                SELECT id, token FROM idempotency_key
+                WHERE state = 'in_progress' AND lease_until <= clock_timestamp() AND (call_begun OR deferred)
+                ORDER BY lease_until LIMIT %(limit)s FOR NO KEY UPDATE SKIP LOCKED
+            )
+            UPDATE idempotency_key AS k SET state = 'unknown', token = k.token + 1, lease_until = NULL,
+                unknown_since = clock_timestamp(), next_lookup_at = clock_timestamp(), lookups = 0,
+                unfinished = EXISTS ({_APPLIED_STEP}) AND NOT EXISTS ({_OPEN_STEP})
+            FROM late
+            WHERE k.id = late.id AND k.token = late.token AND k.state = 'in_progress'
+              AND k.lease_until <= clock_timestamp()
+            RETURNING k.id
+            """,
+            {"limit": limit},
+        )
+        return [row[0] for row in cursor.fetchall()]
+
+
+def take_over(
+    *,
+    connection: BaseDatabaseWrapper,
+    key_id: uuid.UUID,
+    token: int,
+    journal_version: int,
+    lease: float,
+) -> int | None:
+    """Make an unknown key this process's own, to settle it on evidence read at that journal version (R36).
+
+    Returns: the new token, or None where the key or its journal has moved since.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(
+            """
+            UPDATE idempotency_key AS k SET state = 'in_progress', token = k.token + 1, unknown_since = NULL,
+                unfinished = false, needs_person_since = NULL, needs_person_reason = '', claimed_at = clock_timestamp(),
+                next_lookup_at = CASE WHEN k.watched THEN k.next_lookup_at END,
+                lease_until = clock_timestamp() + %(lease)s * interval '1 second'
+            WHERE k.id = %(id)s AND k.token = %(token)s AND k.state = 'unknown'
+              AND k.journal_version = %(version)s
+            RETURNING k.token
+            """,
+            {"id": key_id, "token": token, "version": journal_version, "lease": lease},
+        )
+        row = cursor.fetchone()
+    return row[0] if row else None
+
+
+def watch(*, connection: BaseDatabaseWrapper, key_id: uuid.UUID, after: float) -> bool:
+    """Keep looking for late news about a settled key while one of its senders may still act (R36, R39)."""
+    return _write(
+        connection,
+        f"""
+        UPDATE idempotency_key AS k SET watched = true, lookups = 0,
+            next_lookup_at = clock_timestamp() + %(after)s * interval '1 second'
+        WHERE k.id = %(id)s AND EXISTS ({_OPEN_SENDER})
+        """,
+        {"id": key_id, "after": after},
+    )
+
+
+_SETTLED = """
+    settled_at = clock_timestamp(), settled_by = %(by)s, evidence = %(evidence)s,
+    needs_person_since = NULL, needs_person_reason = ''
+"""
+
+
+def _settled(key_id: uuid.UUID, token: int, settlement: Settlement) -> dict[str, Any]:
+    return {
+        "id": key_id,
+        "token": token,
+        "by": settlement.by[:150],
+        "evidence": json.dumps(dict(settlement.evidence)),
+    }
+
+
+def _answer(answer: Answer) -> dict[str, Any]:
+    return {
+        "status": answer.status,
+        "body": answer.body,
+        "content_type": answer.content_type[:100],
+        "headers": json.dumps(dict(answer.headers)),
+        "note": answer.note,
+    }
+
+
+def _write(connection: BaseDatabaseWrapper, sql: str, parameters: Mapping[str, Any]) -> bool:
+    with connection.cursor() as cursor:
+        cursor.execute(sql, parameters)
+        return bool(cursor.rowcount == 1)
