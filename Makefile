@@ -39,7 +39,7 @@ floors: dev ## Check who imports whom
 	@$(PY) $(VENV)/bin/lint-imports
 
 django: dev ## Check settings, migrations and the API's description
-	@SECRET_KEY=$$($(PY) -c 'import secrets; print(secrets.token_urlsafe(64))') ALLOWED_HOSTS=localhost \
+	@DEBUG=0 SECRET_KEY=$$($(PY) -c 'import secrets; print(secrets.token_urlsafe(64))') ALLOWED_HOSTS=localhost \
 		PAYMENTS_GATEWAY_URL=https://gateway.invalid PAYMENTS_WEBHOOK_SECRET=not-the-demo-value \
 		$(PY) manage.py check --deploy --fail-level WARNING
 	@$(DEV) -m project.embedded manage.py makemigrations --check --dry-run

@@ -3,6 +3,18 @@
 
 import os
 import sys
+from pathlib import Path
+
+RUNNING = Path(__file__).resolve().parent / "var" / "run" / "environment"
+
+
+def join_running_stack() -> None:
+    """Use the servers of `make run`, where it runs in this checkout and nothing else is said."""
+    if not RUNNING.exists() or "DATABASE_URL" in os.environ:
+        return
+    for line in RUNNING.read_text().splitlines():
+        name, _, value = line.partition("=")
+        os.environ.setdefault(name, value)
 
 
 def main() -> None:
@@ -10,6 +22,7 @@ def main() -> None:
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "project.settings")
     # A migration or a report may take longer than a request may: see project.settings.
     os.environ.setdefault("PROCESS_ROLE", "command")
+    join_running_stack()
     from django.core.management import execute_from_command_line
 
     execute_from_command_line(sys.argv)

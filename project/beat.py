@@ -32,7 +32,7 @@ def schedule() -> dict[str, dict[str, Any]]:
 
 
 def report_ticks() -> None:
-    """Mark beat as alive after each message that it has published, for three of its intervals."""
+    """Mark beat as alive now, and for three intervals after each message that it has published."""
     store = connect()
     seconds = max(15, int(3 * min(conf.RECONCILE_EVERY, conf.WAKE_EVERY)))
 
@@ -44,6 +44,7 @@ def report_ticks() -> None:
             logger.warning("beat cannot show that it is alive: %s", error)
 
     after_task_publish.connect(tick, weak=False)
+    tick()
 
 
 def fresh() -> bool:

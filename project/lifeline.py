@@ -54,8 +54,9 @@ def main() -> None:
     parser.add_argument("--parent", type=int, required=True)
     parser.add_argument("--uid", type=int)
     parser.add_argument("--gid", type=int)
-    parser.add_argument("program", nargs="+")
-    options = parser.parse_args()
+    dash = sys.argv.index("--")
+    program = sys.argv[dash + 1 :]
+    options = parser.parse_args(sys.argv[1:dash])
     death = signal.Signals[f"SIG{options.signal}"]
     if options.uid is not None:
         os.setgroups([])
@@ -64,8 +65,8 @@ def main() -> None:
     if sys.platform == "linux":
         # After the change of user, which would clear it.
         _ask_kernel(death, options.parent)
-        os.execvp(options.program[0], options.program)
-    sys.exit(watch(options.program, death=death, parent=options.parent))
+        os.execvp(program[0], program)
+    sys.exit(watch(program, death=death, parent=options.parent))
 
 
 def watch(program: Sequence[str], *, death: signal.Signals, parent: int) -> int:

@@ -33,5 +33,14 @@ class JsonFormatter(logging.Formatter):
         return json.dumps(line, default=str, ensure_ascii=False)
 
 
+class WithoutProbes(logging.Filter):
+    """Drop Django's error about a probe that was told "not ready": that is an answer, no error."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Return whether to keep the record."""
+        request = getattr(record, "request", None)
+        return getattr(request, "path", "") != "/readyz/"
+
+
 # Django attaches the whole request, and Celery the task's arguments, which may be a customer's.
 UNWANTED = frozenset({"request", "data", "server_time"})

@@ -263,11 +263,13 @@ LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
     "formatters": {"json": {"()": "project.logs.JsonFormatter"}},
+    "filters": {"without_probes": {"()": "project.logs.WithoutProbes"}},
     "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "json"}},
     "root": {"handlers": ["stderr"], "level": environment.text("LOG_LEVEL", "INFO").upper()},
     "loggers": {
         # Django sends these to handlers of its own unless told otherwise.
         "django": {"handlers": [], "propagate": True},
+        "django.request": {"filters": ["without_probes"]},
         "django.server": {"handlers": [], "propagate": True},
     },
 }

@@ -1,12 +1,17 @@
-"""Fixtures for every test: the real store, emptied, and its address."""
+"""Fixtures for every test: the real store, emptied; real processes, for those that want them."""
 
 from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import quote
 
 import pytest
 import redis
 from django.conf import LazySettings
+from django.core.management import call_command
+from django.db import connection
 
 from tests.support.servers import servers
+from tests.support.stack import Stack
 
 
 @pytest.fixture(scope="session")
@@ -34,3 +39,29 @@ def store(redis_url: str) -> Iterator[redis.Redis]:
 @pytest.fixture(autouse=True)
 def _fast_passwords(settings: LazySettings) -> None:
     settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+
+
+@pytest.fixture
+def stack_database_url(transactional_db: None) -> str:
+    """Return the address of the test's own database, for other processes; its rows are committed."""
+    at = connection.settings_dict
+    login = f"{quote(at['USER'])}:{quote(at['PASSWORD'])}"
+    return f"postgresql://{login}@{at['HOST']}:{at['PORT']}/{at['NAME']}"
+
+
+@pytest.fixture
+def live_stack(
+    stack_database_url: str, redis_url: str, tmp_path: Path, settings: LazySettings
+) -> Iterator[Stack]:
+    """Return a deployment with the demo accounts, nothing of which is started yet."""
+    # Another database number than the tests' own, which is emptied at will.
+    store_url = f"{redis_url.rpartition('/')[0]}/1"
+    if servers.store is not None:
+        with redis.Redis.from_url(store_url) as client:
+            client.flushdb()
+    settings.DEBUG = True
+    call_command("payments_demo", verbosity=0)
+    settings.DEBUG = False
+    stack = Stack(database_url=stack_database_url, store_url=store_url, home=tmp_path)
+    yield stack
+    stack.close()

@@ -1,0 +1,106 @@
+"""The settings as a fresh process reads them."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+# Start-up alone: nothing here may need a server.
+NOWHERE = {
+    "DATABASE_URL": "postgresql://nobody@127.0.0.1:1/nothing",
+    "REDIS_URL": "redis://127.0.0.1:1/0",
+}
+
+
+def read(*names: str, **environment: str) -> dict[str, object]:
+    """Return the named settings of a process with only this environment."""
+    program = (
+        "import json, django; from django.conf import settings; django.setup();"
+        f"print(json.dumps({{n: getattr(settings, n) for n in {names!r}}}, default=str))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        env={
+            "PATH": os.environ["PATH"],
+            "DJANGO_SETTINGS_MODULE": "project.settings",
+            **NOWHERE,
+            **environment,
+        },
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode:
+        raise ValueError(done.stderr.strip().rpartition("\n")[2])
+    found: dict[str, object] = json.loads(done.stdout.strip().rpartition("\n")[2])
+    return found
+
+
+def test_production_needs_a_secret_key() -> None:
+    with pytest.raises(ValueError, match="SECRET_KEY must be set"):
+        read("DEBUG")
+
+
+def test_production_is_closed_by_default() -> None:
+    found = read(
+        "DEBUG",
+        "ALLOWED_HOSTS",
+        "SESSION_COOKIE_SECURE",
+        "CSRF_COOKIE_SECURE",
+        "SECURE_SSL_REDIRECT",
+        SECRET_KEY="x" * 50,
+    )
+    assert found == {
+        "DEBUG": False,
+        "ALLOWED_HOSTS": [],
+        "SESSION_COOKIE_SECURE": True,
+        "CSRF_COOKIE_SECURE": True,
+        "SECURE_SSL_REDIRECT": True,
+    }
+
+
+def test_apps_get_what_the_environment_says_and_no_more() -> None:
+    found = read("IDEMPOTENCY", "PAYMENTS", DEBUG="1", IDEMPOTENCY_LEASE="60")
+    assert found == {"IDEMPOTENCY": {"LEASE": 60.0}, "PAYMENTS": {}}
+
+
+def test_malformed_value_stops_the_start_by_name() -> None:
+    with pytest.raises(ValueError, match="IDEMPOTENCY_LEASE='soon'"):
+        read("DEBUG", DEBUG="1", IDEMPOTENCY_LEASE="soon")
+
+
+def test_web_publishes_with_one_short_try_and_a_worker_waits_for_its_broker() -> None:
+    names = ("CELERY_BROKER_TRANSPORT_OPTIONS",)
+    web = read(*names, "CELERY_TASK_PUBLISH_RETRY", DEBUG="1", PROCESS_ROLE="web")
+    assert web["CELERY_TASK_PUBLISH_RETRY"] is False
+    options = web["CELERY_BROKER_TRANSPORT_OPTIONS"]
+    assert isinstance(options, dict)
+    assert options["max_retries"] == 0
+    assert options["socket_timeout"] <= 1
+    worker = read(*names, DEBUG="1", PROCESS_ROLE="worker")["CELERY_BROKER_TRANSPORT_OPTIONS"]
+    assert isinstance(worker, dict)
+    assert "max_retries" not in worker
+
+
+def test_time_limits_are_nested() -> None:
+    """HTTP timeout < own deadline < hard limit < lease < visibility timeout (R35)."""
+    from django.conf import settings
+
+    from idempotency.conf import conf
+
+    limit = settings.CELERY_TASK_TIME_LIMIT
+    assert conf.OPERATION_TIME_LIMIT < limit < conf.LEASE
+    assert settings.CELERY_BROKER_TRANSPORT_OPTIONS["visibility_timeout"] > conf.LEASE
+    assert settings.CELERY_TASK_SOFT_TIME_LIMIT is None
+
+
+def test_other_broker_gets_options_of_its_own() -> None:
+    found = read(
+        "CELERY_BROKER_TRANSPORT_OPTIONS",
+        DEBUG="1",
+        PROCESS_ROLE="worker",
+        CELERY_BROKER_URL="amqp://127.0.0.1:1//",
+    )
+    assert found["CELERY_BROKER_TRANSPORT_OPTIONS"] == {"confirm_publish": True}
