@@ -1,0 +1,54 @@
+"""The payment gateway: `gateway()` is the one that the settings name, behind its guard.
+
+`port` says what it can be asked; the adapters beside it are known to nobody else.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from payments.gateway.port import (
+    ACTION_REQUIRED,
+    ChargeRequest,
+    Gateway,
+    Movement,
+    PayoutRequest,
+    Progress,
+    Recipient,
+    RecipientRequest,
+    RefundRequest,
+)
+
+__all__ = [
+    "ACTION_REQUIRED",
+    "ChargeRequest",
+    "Gateway",
+    "Movement",
+    "PayoutRequest",
+    "Progress",
+    "Recipient",
+    "RecipientRequest",
+    "RefundRequest",
+    "gateway",
+    "using",
+]
+
+_replaced: list[Gateway] = []
+
+
+def gateway() -> Gateway:
+    """Return the gateway to use."""
+    if _replaced:
+        return _replaced[-1]
+    from payments.gateway.guarded import configured
+
+    return configured()
+
+
+@contextmanager
+def using(other: Gateway) -> Iterator[None]:
+    """Use another gateway in every thread of this process meanwhile: for tests."""
+    _replaced.append(other)
+    try:
+        yield
+    finally:
+        _replaced.remove(other)
