@@ -76,6 +76,7 @@ class BreakerChanged(Event):
 
     breaker: str
     before: str
+    """`closed`, `open`, `half_open`, `forced_open` or `forced_closed`; so is `after`."""
     after: str
     cause: str
     """`failures`, `timer`, `probe-failed`, `probes-succeeded` or `staff`."""
@@ -85,22 +86,21 @@ class BreakerChanged(Event):
 
 @dataclass(frozen=True, slots=True)
 class StoreLost(Event):
-    """The shared store does not answer: this process goes on with its own copy of the state."""
+    """A shared store does not answer: this process goes on with its own copy of the state."""
 
-    LABELS: ClassVar[tuple[str, ...]] = ("user",)
+    LABELS: ClassVar[tuple[str, ...]] = ("store",)
 
-    user: str
-    """What used the store: a breaker's or a switch's name."""
+    store: str
     error: str
 
 
 @dataclass(frozen=True, slots=True)
 class StoreFound(Event):
-    """The shared store answers again."""
+    """A shared store answers again."""
 
-    LABELS: ClassVar[tuple[str, ...]] = ("user",)
+    LABELS: ClassVar[tuple[str, ...]] = ("store",)
 
-    user: str
+    store: str
 
 
 # -- the server's own protection -------------------------------------------------------------------

@@ -1,0 +1,122 @@
+"""What a failed attempt means: the one place where errors are classified.
+
+The guard is its only caller. Above the guard, code reads `CallRejected`, `CallFailed`,
+`CallUnknown`.
+"""
+
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+
+from idempotency.clock import SYSTEM, Clock
+from idempotency.resilience.signs import http_status, inner_of, retry_after, signs_of
+from idempotency.resilience.table import TABLE, UNRECOGNISED, Evidence, Row, Vote
+from idempotency.types import Outcome
+
+Declared = AbstractSet[int | str]
+"""HTTP statuses and gRPC status names by which a dependency is known to mean "not executed"."""
+
+_BUILT_IN = {sign: row for rows in TABLE.values() for row in rows for sign in row.signs}
+_REGISTERED: dict[str, Row] = {}
+_DEEPEST = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Classification:
+    """What is known about one attempt."""
+
+    outcome: Outcome
+    reason: str
+    """The row's word."""
+    sent: bool
+    """Whether a byte of the request may have left."""
+    maybe_applied: bool
+    """Whether it may have taken effect: apart from `outcome`, since *fatal* only says "stop"."""
+    vote: Vote
+    cancelled: bool
+    retry_after: float | None
+    """The other side's valid word, in seconds."""
+
+
+def classify(
+    met: object,
+    *,
+    bytes_may_have_left: bool | None = None,
+    declares: Declared = frozenset(),
+    clock: Clock = SYSTEM,
+) -> Classification | None:
+    """Say what an error, or an answer, of one attempt means; None: an answer that is no failure.
+
+    `bytes_may_have_left` is the transport's fact; None where no transport told it.
+    """
+    if not isinstance(met, BaseException) and (http_status(met) or 200) < 400:
+        return None
+    row = _row_of(met)
+    if row is None:
+        return None
+    outcome, says = row.outcome, row.says
+    if row.if_declared and not _is_declared(met, declares):
+        outcome, says = Outcome.AMBIGUOUS, Evidence.NOTHING
+    outcome, says = _with_the_fact(outcome, says, bytes_may_have_left)
+    return Classification(
+        outcome=outcome,
+        reason=row.reason,
+        sent=says is not Evidence.NOT_SENT and bytes_may_have_left is not False,
+        maybe_applied=says in (Evidence.NOTHING, Evidence.MAYBE_EXECUTED),
+        vote=row.vote,
+        cancelled=row.cancels,
+        retry_after=retry_after(met, now=clock.wall()),
+    )
+
+
+def _row_of(met: object, *, depth: int = 0) -> Row | None:
+    row = next((row for sign in signs_of(met) if (row := _known(sign))), None)
+    if not isinstance(met, BaseException) or row is None or not row.look_inside:
+        return row
+    # Only of a known wrapper does the context count: any other error may have been raised while
+    # something else was being handled.
+    inner = met.__cause__ if row is UNRECOGNISED else inner_of(met)
+    found = _row_of(inner, depth=depth + 1) if inner is not None and depth < _DEEPEST else None
+    return row if found is None or found is UNRECOGNISED else found
+
+
+def _known(sign: str) -> Row | None:
+    return _REGISTERED.get(sign) or _BUILT_IN.get(sign)
+
+
+def _is_declared(met: object, declares: Declared) -> bool:
+    words = (
+        sign.partition(":")[2] for sign in signs_of(met) if sign.startswith(("http:", "grpc:"))
+    )
+    return any(word in declares or (word.isdecimal() and int(word) in declares) for word in words)
+
+
+def _with_the_fact(
+    outcome: Outcome, says: Evidence, bytes_may_have_left: bool | None
+) -> tuple[Outcome, Evidence]:
+    """Let the transport's fact win over what the error's name suggests."""
+    if says is Evidence.NOT_SENT and bytes_may_have_left:
+        return (Outcome.AMBIGUOUS if outcome is Outcome.TRANSIENT else outcome), Evidence.NOTHING
+    if says is Evidence.NOTHING and bytes_may_have_left is False:
+        return (Outcome.TRANSIENT if outcome is Outcome.AMBIGUOUS else outcome), Evidence.NOT_SENT
+    return outcome, says
+
+
+def register_error(
+    error: type[BaseException] | str,
+    *,
+    reason: str,
+    outcome: Outcome,
+    says: Evidence = Evidence.NOTHING,
+    vote: Vote = Vote.FAILURE,
+) -> None:
+    """Teach the classifier an error of the host, by class, or by a sign where it is not installed.
+
+    Subclasses are covered. An entry wins over the built-in table and over a former entry.
+
+    Raises:
+        ValueError: `transient` means "certainly not executed": `says` must not contradict it.
+    """
+    if outcome is Outcome.TRANSIENT and says not in (Evidence.NOT_SENT, Evidence.NOT_EXECUTED):
+        raise ValueError("a transient error is certainly not executed: pass what it says")
+    sign = error if isinstance(error, str) else f"{error.__module__}.{error.__qualname__}"
+    _REGISTERED[sign] = Row(outcome, says, vote, reason, (sign,))
