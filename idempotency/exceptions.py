@@ -111,6 +111,22 @@ class PartialEffect(IdempotencyError):
     """Some of the work was applied before it failed: repeating it would apply that part twice."""
 
 
+class Refused(IdempotencyError):
+    """The server turned the work away before beginning it: nothing ran, and no key was touched.
+
+    Attributes:
+        code: `overloaded`, `no-time` or `read-only`.
+        detail: one sentence for people.
+        retry_after: seconds after which trying again makes sense.
+    """
+
+    def __init__(self, detail: str, *, code: str, retry_after: float) -> None:
+        super().__init__(detail)
+        self.detail = detail
+        self.code = code
+        self.retry_after = retry_after
+
+
 # -- the ledger ------------------------------------------------------------------------------------------------------
 
 
