@@ -6,13 +6,24 @@ Start with `Guard`. Nothing here imports Django, a driver or a client: `http_cli
 
 from typing import TYPE_CHECKING, Any
 
+from idempotency.resilience.admission import Admission
 from idempotency.resilience.attempt import Attempt, current_attempt, journalled
 from idempotency.resilience.breaker import CircuitBreaker
 from idempotency.resilience.breakerstate import BreakerSettings, BreakerState, Force, Snapshot
 from idempotency.resilience.bulkhead import Bulkhead
 from idempotency.resilience.classifier import register_error
 from idempotency.resilience.deadline import Deadline, current_deadline, deadline_scope
+from idempotency.resilience.degradation import (
+    SOURCE_POLICY,
+    Degradable,
+    LastGood,
+    Part,
+    Rung,
+    Source,
+    degrade,
+)
 from idempotency.resilience.guard import Guard
+from idempotency.resilience.readonly import ReadOnlySwitch
 from idempotency.resilience.retry import RetryBudget, RetryPolicy, jittered
 from idempotency.resilience.signs import sqlstate
 from idempotency.resilience.store import SharedStore, StoreUnavailable
@@ -23,24 +34,33 @@ if TYPE_CHECKING:
     from idempotency.resilience.transport import http_client
 
 __all__ = [
+    "SOURCE_POLICY",
+    "Admission",
     "Attempt",
     "BreakerSettings",
     "BreakerState",
     "Bulkhead",
     "CircuitBreaker",
     "Deadline",
+    "Degradable",
     "Evidence",
     "Force",
     "Guard",
+    "LastGood",
+    "Part",
+    "ReadOnlySwitch",
     "RetryBudget",
     "RetryPolicy",
+    "Rung",
     "SharedStore",
     "Snapshot",
+    "Source",
     "StoreUnavailable",
     "Vote",
     "current_attempt",
     "current_deadline",
     "deadline_scope",
+    "degrade",
     "http_client",
     "is_conflict",
     "jittered",

@@ -46,7 +46,7 @@ class Guard:
         self,
         *,
         name: str,
-        keyed: bool,
+        keyed: bool = False,
         policy: RetryPolicy = _DEFAULT_POLICY,
         breaker: CircuitBreaker | None = None,
         bulkhead: Bulkhead | None = None,
