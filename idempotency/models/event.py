@@ -2,6 +2,7 @@
 
 from django.db import models
 from django.db.models import F, Q
+from django.db.models.fields.json import KT
 
 from idempotency.models.fields import ClockTimestamp
 
@@ -19,6 +20,14 @@ class Event(models.Model):
     alarming = models.BooleanField(default=False)
 
     class Meta:
+        constraints = [
+            # A form of the console acts once, however often it is sent: its key is made when it is rendered.
+            models.UniqueConstraint(
+                KT("detail__form"),
+                condition=Q(detail__has_key="form"),
+                name="idempotency_event_form_once",
+            ),
+        ]
         indexes = [
             models.Index(F("key_id"), F("id"), name="idempotency_event_by_key"),
             models.Index(F("at"), condition=Q(alarming=True), name="idempotency_event_alarming"),

@@ -25,3 +25,11 @@ class ClockTimestamp(models.Func):
     function = "clock_timestamp"
     template = "%(function)s()"
     output_field = models.DateTimeField()
+
+
+class LastPart(models.Func):
+    """The last part of an address, which is the id of what it names: `7` of `/api/payments/7/`."""
+
+    function = "substring"
+    template = "%(function)s(%(expressions)s, '[^/]+(?=/*$)')"
+    output_field = models.CharField()

@@ -12,5 +12,8 @@ class Heartbeat(models.Model):
     last_ok_at = models.DateTimeField(db_default=ClockTimestamp())
     detail = models.JSONField(default=dict)
 
+    class Meta:
+        verbose_name_plural = "overview"
+
     def __str__(self) -> str:
         return self.name

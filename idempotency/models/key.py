@@ -3,7 +3,7 @@
 from django.db import models
 from django.db.models import F, Q
 
-from idempotency.models.fields import ClockTimestamp, uuid7
+from idempotency.models.fields import ClockTimestamp, LastPart, uuid7
 from idempotency.types import State
 
 _IN_PROGRESS = Q(state=State.IN_PROGRESS)
@@ -79,6 +79,7 @@ class Key(models.Model):
             ("lookup_key", "Can ask the gateway now"),
             ("settle_key", "Can settle a key by hand"),
             ("export_keys", "Can export keys"),
+            ("control_breaker", "Can force a circuit breaker"),
         ]
         constraints = [
             models.UniqueConstraint(
@@ -146,6 +147,13 @@ class Key(models.Model):
             models.Index(F("reference"), condition=~Q(reference=""), name="idempotency_key_by_ref"),
             models.Index(
                 F("request_id"), condition=~Q(request_id=""), name="idempotency_key_by_request"
+            ),
+            models.Index(
+                LastPart("resource"), condition=~Q(resource=""), name="idempotency_key_by_resource"
+            ),
+            # Rare among millions: without it a list of these would walk over all the others.
+            models.Index(
+                F("id"), condition=Q(state=State.RELEASED), name="idempotency_key_released"
             ),
             models.Index(
                 F("settled_at"),

@@ -41,6 +41,11 @@ class Operation(models.Model):
                 name="idempotency_operation_attempts_bounded",
             ),
         ]
+        indexes = [
+            models.Index(
+                F("id"), condition=Q(error__isnull=False), name="idempotency_operation_failed"
+            ),
+        ]
 
     def __str__(self) -> str:
         return f"{self.name} {str(self.id)[:13]}"
