@@ -135,23 +135,3 @@ KINDS: dict[Callable[[str], Any], str] = {
     _number: "number",
     _flag: "yes or no (1, 0, true, false)",
 }
-
-# The settings of `payments`, by the contract.
-PAYMENTS: dict[str, object] = {
-    "GATEWAY_URL": "",
-    "GATEWAY_KEYED": True,
-    "GATEWAY_TIMEOUT": 3.0,
-    "GATEWAY_ATTEMPTS": 3,
-    "GATEWAY_SETTLING_TIME": 20.0,
-    "GATEWAY_KEY_TTL": 86400.0,
-    "GATEWAY_BULKHEAD": 32,
-    "GATEWAY_RETRY_BASE": 0.05,
-    "GATEWAY_RETRY_CAP": 1.0,
-    "BREAKER_WINDOW": 30.0,
-    "BREAKER_MIN_CALLS": 10,
-    "BREAKER_RATIO": 0.5,
-    "BREAKER_OPEN": 10.0,
-    "BREAKER_PROBES": 2,
-    "BREAKER_SUCCESSES": 2,
-    "WEBHOOK_SECRET": "",
-}

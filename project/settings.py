@@ -13,6 +13,7 @@ from typing import Any
 from django.core.exceptions import ImproperlyConfigured
 
 from idempotency.conf import SETTINGS as IDEMPOTENCY_SETTINGS
+from payments.conf import SETTINGS as PAYMENTS_SETTINGS
 from project import environment
 
 BASE_DIR = Path(__file__).resolve().parent.parent
@@ -194,10 +195,15 @@ if PROCESS_ROLE == "web":
 
 # -- The two apps: only what the environment says; defaults live with the app --------------------
 
-IDEMPOTENCY: dict[str, Any] = environment.overrides(
+IDEMPOTENCY: dict[str, Any] = {
+    "TENANT": "payments.queries.tenant_of",
+    "PROBLEMS": ["payments.exceptions.PROBLEMS"],
+} | environment.overrides(
     "IDEMPOTENCY", {setting.name: setting.default for setting in IDEMPOTENCY_SETTINGS}
 )
-PAYMENTS: dict[str, Any] = environment.overrides("PAYMENTS", environment.PAYMENTS)
+PAYMENTS: dict[str, Any] = environment.overrides(
+    "PAYMENTS", {setting.name: setting.default for setting in PAYMENTS_SETTINGS}
+)
 
 # -- REST ----------------------------------------------------------------------------------------
 

@@ -9,7 +9,6 @@ import argparse
 import contextlib
 import fcntl
 import os
-import secrets
 import signal
 import sys
 import time
@@ -19,6 +18,7 @@ from pathlib import Path
 
 from django.core.exceptions import ImproperlyConfigured
 
+from payments.conf import DEMO_SECRET
 from project import environment, parts
 from project.banner import banner
 from project.embedded import Postgres, Server, ServerFailed, Store
@@ -211,7 +211,8 @@ class Supervisor:
         defaults = {
             "DEBUG": "1",
             "PAYMENTS_GATEWAY_URL": f"http://127.0.0.1:{self.simulator_port}",
-            "PAYMENTS_WEBHOOK_SECRET": f"whsec_{secrets.token_hex(16)}",
+            # Shared by the simulator, which signs with it.
+            "PAYMENTS_WEBHOOK_SECRET": DEMO_SECRET,
         }
         return (
             defaults

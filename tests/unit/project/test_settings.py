@@ -62,8 +62,22 @@ def test_production_is_closed_by_default() -> None:
 
 
 def test_apps_get_what_the_environment_says_and_no_more() -> None:
-    found = read("IDEMPOTENCY", "PAYMENTS", DEBUG="1", IDEMPOTENCY_LEASE="60")
-    assert found == {"IDEMPOTENCY": {"LEASE": 60.0}, "PAYMENTS": {}}
+    silent = read("IDEMPOTENCY", "PAYMENTS", DEBUG="1")
+    found = read(
+        "IDEMPOTENCY",
+        "PAYMENTS",
+        DEBUG="1",
+        IDEMPOTENCY_LEASE="60",
+        PAYMENTS_GATEWAY_KEYED="0",
+    )
+    for name, said in {
+        "IDEMPOTENCY": {"LEASE": 60.0},
+        "PAYMENTS": {"GATEWAY_KEYED": False},
+    }.items():
+        before = silent[name]
+        assert isinstance(before, dict)
+        assert found[name] == {**before, **said}
+        assert not before.keys() & said.keys()
 
 
 def test_malformed_value_stops_the_start_by_name() -> None:
