@@ -9,6 +9,7 @@ import threading
 from pathlib import Path
 
 from payments.simulator.config import Config
+from payments.simulator.control_input import BadControl, an_address
 from payments.simulator.record.store import DirectoryInUse
 from payments.simulator.simulator import Settings, Simulator
 
@@ -41,6 +42,8 @@ def run(
     Raises:
         SystemExit: the gateway cannot start; the message says why.
     """
+    if webhook_url is not None:
+        _require_address(webhook_url)
     config = Config(idempotency=not no_keys, webhook_url=webhook_url, webhook_secret=webhook_secret)
     ending = threading.Event()
     for signum in (signal.SIGTERM, signal.SIGINT):
@@ -54,6 +57,13 @@ def run(
     sys.stdout.flush()
     ending.wait()
     simulator.stop()
+
+
+def _require_address(webhook_url: str) -> None:
+    try:
+        an_address(webhook_url, "--webhook-url")
+    except BadControl as error:
+        raise SystemExit(f"payments simulator: {error}") from error
 
 
 def main() -> None:

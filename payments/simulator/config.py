@@ -10,9 +10,15 @@ import json
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal, get_args
-from urllib.parse import urlsplit
 
-from payments.simulator.control_input import BadControl, a_flag, a_number, a_text, a_whole_number
+from payments.simulator.control_input import (
+    BadControl,
+    a_flag,
+    a_number,
+    a_text,
+    a_whole_number,
+    an_address,
+)
 from payments.simulator.record.store import Tx
 from payments.simulator.wire.http import Json
 
@@ -85,13 +91,8 @@ def _a_mode(value: object, field: str) -> str:
     return str(value)
 
 
-def _an_address(value: object, field: str) -> str | None:
-    if value is None:
-        return None
-    parts = urlsplit(a_text(value, field))
-    if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise BadControl(field, "must be an http or https address")
-    return parts.geturl()
+def _optional_address(value: object, field: str) -> str | None:
+    return None if value is None else an_address(value, field)
 
 
 def _attempts(value: object, field: str) -> int:
@@ -105,7 +106,7 @@ _READERS: dict[str, Callable[[object, str], Any]] = {
     "latency": a_number,
     "settle_after": _optional_number,
     "webhooks": _a_mode,
-    "webhook_url": _an_address,
+    "webhook_url": _optional_address,
     "webhook_secret": a_text,
     "webhook_timeout": a_number,
     "webhook_attempts": _attempts,

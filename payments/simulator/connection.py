@@ -8,6 +8,7 @@ from payments.simulator.admission import Received
 from payments.simulator.control import PREFIX, Control
 from payments.simulator.exchange import Exchange, Forgotten
 from payments.simulator.faults.delivery import WHOLE, deliver
+from payments.simulator.record.store import RecordClosed
 from payments.simulator.wire.http import Answer, Malformed, Request, json_answer, read_head
 from payments.simulator.wire.peer import Peer, PeerGone
 
@@ -21,7 +22,7 @@ def converse(connection: socket.socket, *, exchange: Exchange, control: Control)
                 break
     except Malformed as error:
         _refuse_malformed(peer, error)
-    except Forgotten:
+    except (Forgotten, RecordClosed):
         peer.reset()
     except PeerGone:
         # Nobody is left to be told.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from urllib.parse import urlsplit
 
 from payments.simulator.wire.http import Json
 
@@ -58,6 +59,15 @@ def a_whole_number(value: object, field: str, *, minimum: int) -> int:
     if not minimum <= value < 2**63:
         raise BadControl(field, f"must be {minimum} or more")
     return value
+
+
+def an_address(value: object, field: str) -> str:
+    """Return an http or https address."""
+    address = a_text(value, field)
+    parts = urlsplit(address)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise BadControl(field, "must be an http or https address")
+    return address
 
 
 def a_text(value: object, field: str) -> str:

@@ -7,6 +7,7 @@ effect, events, remembered answer and status are committed together, before a by
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 
 from payments.simulator import config as configuration
 from payments.simulator.admission import (
@@ -94,11 +95,11 @@ class Exchange:
         with self._store.transaction() as tx:
             due = [received_late(row, self._store.epoch) for row in late.due(tx)]
         for received in due:
-            try:
+            with suppress(ApiError, Forgotten):
                 self._answer_by_key(received)
-            except (ApiError, Forgotten):
-                with self._store.transaction() as tx:
-                    late.drop(tx, received.late)
+            # Its effect dropped it; without one it is over as well.
+            with self._store.transaction() as tx:
+                late.drop(tx, received.late)
 
     def settle_old(self) -> None:
         """Let what has been open for the configured time succeed."""
@@ -184,8 +185,7 @@ class Exchange:
             time.sleep(config.latency)
         kind = received.fault.kind
         with self._store.transaction() as tx:
-            if received.epoch != self._store.epoch:
-                raise Forgotten
+            self._require_epoch(received)
             call = Call(
                 tx, config, received.params, ids, received.request.idempotency_key,
                 received.request_id,
@@ -214,15 +214,20 @@ class Exchange:
         key = honoured_key(received.request, config)
         if key is not None and not isinstance(self._claim(received, key, config), Fresh):
             return self._close(received, _NOTHING)
-        with self._store.transaction() as tx:
-            if received.epoch != self._store.epoch:
-                raise Forgotten
-            late.postpone(
-                tx, request=received.request, key=key, due=tx.now + received.fault.seconds
-            )
-        if key is not None:
-            self._keys.release(key, epoch=received.epoch)
-        return self._close(received, _NOTHING)
+        try:
+            with self._store.transaction() as tx:
+                self._require_epoch(received)
+                late.postpone(
+                    tx, request=received.request, key=key, due=tx.now + received.fault.seconds
+                )
+                return _finish(tx, received, _NOTHING)
+        finally:
+            if key is not None:
+                self._keys.release(key, epoch=received.epoch)
+
+    def _require_epoch(self, received: Received) -> None:
+        if received.epoch != self._store.epoch:
+            raise Forgotten
 
     def _close(self, received: Received, truth: Answer) -> Answer:
         with self._store.transaction() as tx:

@@ -63,6 +63,10 @@ class DirectoryInUse(Exception):
     """Another process keeps its record in this directory."""
 
 
+class RecordClosed(Exception):
+    """The gateway is stopping: nothing more can be read or written."""
+
+
 class Tx:
     """An open transaction, and the gateway's time at its beginning (seconds since 1970)."""
 
@@ -98,12 +102,19 @@ class Store:
         self._clock = clock
         self._lock = threading.Lock()
         self._connection = _open(directory / _FILE)
+        self._closed = False
         self.epoch = 0
 
     @contextmanager
     def transaction(self) -> Iterator[Tx]:
-        """Open a transaction: committed to disk at the end, or rolled back by an exception."""
+        """Open a transaction: committed to disk at the end, or rolled back by an exception.
+
+        Raises:
+            RecordClosed: after `close`.
+        """
         with self._lock:
+            if self._closed:
+                raise RecordClosed
             self._connection.execute("BEGIN IMMEDIATE")
             try:
                 yield Tx(self._connection, now=self._clock())
@@ -122,6 +133,7 @@ class Store:
     def close(self) -> None:
         """Wait for the open transaction, then close the file."""
         with self._lock:
+            self._closed = True
             self._connection.close()
 
 

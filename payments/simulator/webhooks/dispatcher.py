@@ -6,12 +6,11 @@ import http.client
 import logging
 import threading
 from collections.abc import Iterable
-from concurrent.futures import ThreadPoolExecutor
 from urllib.parse import urlsplit
 
 from payments.simulator import config as configuration
 from payments.simulator.config import Config
-from payments.simulator.record.store import Clock, Row, Store
+from payments.simulator.record.store import Clock, RecordClosed, Row, Store
 from payments.simulator.webhooks import events
 from payments.simulator.webhooks.signing import signature
 
@@ -29,7 +28,6 @@ class Dispatcher:
         self._store = store
         self._started_with = started_with
         self._clock = clock
-        self._pool = ThreadPoolExecutor(_LANES_AT_ONCE, thread_name_prefix="webhooks")
         self._busy: set[str] = set()
         self._lock = threading.Lock()
         self._nudge = threading.Event()
@@ -44,7 +42,6 @@ class Dispatcher:
         """Send nothing more; a delivery under way stays due and is sent after a restart."""
         self._stopping.set()
         self._nudge.set()
-        self._pool.shutdown(wait=False, cancel_futures=True)
         self._thread.join()
 
     def nudge(self) -> None:
@@ -88,18 +85,17 @@ class Dispatcher:
             lane.insert(0 if row["newest_first"] else len(lane), row["seq"])
         for name, deliveries in lanes.items():
             with self._lock:
-                if name in self._busy:
+                if name in self._busy or len(self._busy) >= _LANES_AT_ONCE:
                     continue
                 self._busy.add(name)
-            try:
-                self._pool.submit(self._run_lane, name, deliveries)
-            except RuntimeError:
-                # The pool takes nothing more: this dispatcher is stopping.
-                return
+            # A daemon: a receiver that keeps silent must not delay the end of the process.
+            threading.Thread(target=self._run_lane, args=(name, deliveries), daemon=True).start()
 
     def _run_lane(self, name: str, deliveries: list[int]) -> None:
         try:
             self.deliver(deliveries)
+        except RecordClosed:
+            logger.info("stopped in the middle of a delivery: it stays due")
         finally:
             with self._lock:
                 self._busy.discard(name)
