@@ -1,0 +1,158 @@
+"""The settings: one typed property each, read live from the one dict `settings.PAYMENTS`.
+
+    from payments.conf import conf
+
+    conf.GATEWAY_TIMEOUT  # 3.0
+
+`SETTINGS` is the same list as data: the environment is read and the checks are made by it.
+"""
+
+import math
+from collections.abc import Mapping
+from typing import Any, Generic, TypeVar, overload
+
+from django.conf import settings
+from django.core.exceptions import ImproperlyConfigured
+
+T = TypeVar("T")
+
+DEMO_URL = "http://127.0.0.1:12111"
+DEMO_SECRET = "whsec_demo_only"  # noqa: S105 - public on purpose: it is refused outside DEBUG
+
+
+class Setting(Generic[T]):
+    """One setting: its name, default and meaning. A subclass says how a raw value is read."""
+
+    def __init__(self, default: T, doc: str) -> None:
+        self.default = default
+        self.doc = doc
+        self.name = ""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+
+    @overload
+    def __get__(self, instance: None, owner: type) -> "Setting[T]": ...
+
+    @overload
+    def __get__(self, instance: "Conf", owner: type) -> T: ...
+
+    def __get__(self, instance: "Conf | None", owner: type) -> "Setting[T] | T":
+        if instance is None:
+            return self
+        if self.name not in instance.raw:
+            return self.fallback()
+        try:
+            return self.read(instance.raw[self.name])
+        except ValueError as error:
+            raise ImproperlyConfigured(f"PAYMENTS[{self.name!r}]: {error}.") from error
+
+    def fallback(self) -> T:
+        """Return the value where the host says nothing."""
+        return self.default
+
+    def read(self, raw: object) -> T:
+        """Return the typed value. Raises: ValueError, saying what is wanted instead."""
+        raise NotImplementedError
+
+
+class Number(Setting[float]):
+    """A finite number within bounds, both included."""
+
+    def __init__(
+        self, default: float, doc: str, *, least: float = 0.0, most: float = math.inf
+    ) -> None:
+        super().__init__(float(default), doc)
+        self.least = least
+        self.most = most
+
+    def read(self, raw: object) -> float:
+        if isinstance(raw, bool) or not isinstance(raw, int | float) or not math.isfinite(raw):
+            raise ValueError(f"a number is wanted, not {raw!r}")
+        if not self.least <= raw <= self.most:
+            raise ValueError(f"a number from {self.least} to {self.most} is wanted, not {raw}")
+        return float(raw)
+
+
+class Count(Setting[int]):
+    """A whole number, at least 1."""
+
+    def read(self, raw: object) -> int:
+        if isinstance(raw, bool) or not isinstance(raw, int) or raw < 1:
+            raise ValueError(f"a whole number of at least 1 is wanted, not {raw!r}")
+        return raw
+
+
+class Flag(Setting[bool]):
+    """Yes or no."""
+
+    def read(self, raw: object) -> bool:
+        if raw not in (True, False):
+            raise ValueError(f"true or false is wanted, not {raw!r}")
+        return bool(raw)
+
+
+class Text(Setting[str]):
+    """A string; `demo` is its value in DEBUG where the host says nothing."""
+
+    def __init__(self, default: str, doc: str, *, demo: str = "") -> None:
+        super().__init__(default, doc)
+        self.demo = demo
+
+    def fallback(self) -> str:
+        return self.demo if settings.DEBUG and self.demo else self.default
+
+    def read(self, raw: object) -> str:
+        if not isinstance(raw, str):
+            raise ValueError("a string is wanted")
+        return raw
+
+
+class Conf:
+    """The settings, live. Durations are seconds as float."""
+
+    GATEWAY_URL = Text("", "Address of the payment gateway.", demo=DEMO_URL)
+    GATEWAY_API_KEY = Text("", "Secret key of our account at it.", demo="sk_test_demo_only")
+    GATEWAY_KEYED = Flag(
+        True, "Whether it honours idempotency keys; if not, an ambiguous send is never repeated."
+    )
+    GATEWAY_TIMEOUT = Number(3, "Time that one attempt of a call may take.", least=0.01)
+    GATEWAY_ATTEMPTS = Count(3, "Attempts of one call, the first included.")
+    GATEWAY_SETTLING_TIME = Number(
+        20, "Time after which a call that was going to be applied can be found by a look-up."
+    )
+    GATEWAY_KEY_TTL = Number(86_400, "Time for which the gateway remembers an idempotency key.")
+    GATEWAY_BULKHEAD = Count(32, "Calls to it at the same time, per process.")
+    GATEWAY_RETRY_BASE = Number(0.05, "First pause between two attempts; doubled each time.")
+    GATEWAY_RETRY_CAP = Number(1, "Longest of these pauses.")
+    BREAKER_WINDOW = Number(30, "Time over which the breaker counts calls.", least=0.1)
+    BREAKER_MIN_CALLS = Count(10, "Calls in the window below which the breaker stays closed.")
+    BREAKER_RATIO = Number(
+        0.5, "Share of failed calls at which the breaker opens.", least=0.01, most=1
+    )
+    BREAKER_OPEN = Number(10, "Time for which an open breaker refuses every call.", least=0.1)
+    BREAKER_PROBES = Count(2, "Calls let through at the same time by a half-open breaker.")
+    BREAKER_SUCCESSES = Count(2, "Successes that close it.")
+    WEBHOOK_SECRET = Text("", "Secret that the gateway signs its events with.", demo=DEMO_SECRET)
+    WEBHOOK_TOLERANCE = Number(
+        300, "Age beyond which a signed event is refused as a replay.", least=1
+    )
+
+    @property
+    def raw(self) -> Mapping[str, Any]:
+        """Return what the host wrote, unread."""
+        raw = getattr(settings, "PAYMENTS", {})
+        if not isinstance(raw, Mapping):
+            raise ImproperlyConfigured(f"PAYMENTS must be a dict, not {type(raw).__name__}.")
+        return raw
+
+    def unknown(self) -> list[str]:
+        """Return the names in the dict that mean nothing here, e.g. a misspelt one."""
+        known = {setting.name for setting in SETTINGS}
+        return sorted(str(name) for name in self.raw if name not in known)
+
+
+SETTINGS: tuple[Setting[Any], ...] = tuple(
+    setting for setting in vars(Conf).values() if isinstance(setting, Setting)
+)
+conf = Conf()

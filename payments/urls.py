@@ -1,0 +1,5 @@
+"""Routes under /api/."""
+
+from django.urls import URLPattern, URLResolver
+
+urlpatterns: list[URLPattern | URLResolver] = []
