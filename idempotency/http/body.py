@@ -25,6 +25,7 @@ from idempotency.http.problem import BodyInvalid, BodyTooLarge, BodyUnreadable, 
 
 _FORM = "application/x-www-form-urlencoded"
 _MULTIPART = "multipart/form-data"
+_CHUNK = 2**16
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,12 +118,14 @@ def _digest_of_bytes(request: HttpRequest | Request, essence: str, raw: bytes) -
 
 
 def _parts(request: HttpRequest | Request, announced: int) -> Iterator[bytes]:
-    # The parser leaves files on disk or in memory, and both here and there for the view.
+    # Parsed by Django and DRF, once: what they keep, on disk or in memory, is there for the view.
     handlers = request.upload_handlers
     if isinstance(handlers, list):
         handlers.insert(0, _EndOfLastPart())
-    fields, files = request.POST, request.FILES
-    _require_whole(_received(request, announced), announced)
+    try:
+        fields, files = request.POST, request.FILES
+    finally:
+        _require_whole(_received(request, announced), announced)
     if not isinstance(fields, QueryDict):
         raise Misuse("A decorated view's multipart parser must give a QueryDict, as DRF's does.")
     if not fields and not files:
@@ -139,15 +142,9 @@ def _parts(request: HttpRequest | Request, announced: int) -> Iterator[bytes]:
 def _file(upload: "UploadedFile[bytes]") -> Iterator[bytes]:
     yield _text(upload.name or "")
     yield _text(upload.content_type or "")
-    yield _text(upload.charset or "")
-    yield _digest(
-        b"parameters",
-        (
-            part if isinstance(part, bytes) else _text(part)
-            for item in sorted((upload.content_type_extra or {}).items())
-            for part in item
-        ),
-    )
+    # The parameters of the content type, charset included.
+    parameters = sorted((upload.content_type_extra or {}).items())
+    yield _digest(b"parameters", (_text(text) for pair in parameters for text in pair))
     content = hashlib.sha256()
     for chunk in upload.chunks():
         content.update(chunk)
@@ -155,7 +152,9 @@ def _file(upload: "UploadedFile[bytes]") -> Iterator[bytes]:
     yield content.digest()
 
 
-def _text(text: str) -> bytes:
+def _text(text: str | bytes) -> bytes:
+    if isinstance(text, bytes):
+        return text
     # The parser puts U+FFFD for each byte it cannot read, which would make different bodies equal.
     if "\ufffd" in text:
         raise NotCanonical("a part is not text in its charset")
@@ -178,14 +177,16 @@ class _EndOfLastPart(FileUploadHandler):
 
 
 def _received(request: HttpRequest | Request, announced: int) -> int:
-    """Return how many bytes of a parsed body arrived, as far as it can be told."""
-    http = getattr(request, "_request", request)
+    """Return how many bytes of a body arrived, as far as it can be told."""
+    http: HttpRequest = getattr(request, "_request", request)
     kept = getattr(http, "_body", None)
     if kept is not None:
         return len(kept)
+    while http.read(_CHUNK):
+        # A parser that gave up left the rest.
+        pass
     # Django's stream under WSGI counts what it gave; under ASGI a body is whole or never seen.
-    position = getattr(getattr(http, "_stream", None), "_pos", announced)
-    return int(position)
+    return int(getattr(getattr(http, "_stream", None), "_pos", announced))
 
 
 def _is_json(essence: str) -> bool:

@@ -36,7 +36,11 @@ _STRING_ITEM = re.compile(
 _ESCAPE = re.compile(r'\\(["\\])')
 _DISPLAY_STRING = re.compile(r'=%"([^"]*)"')
 _BARE = re.compile(r"[\x21\x23-\x2b\x2d-\x5b\x5d-\x7e]+")
-_CARD = re.compile(r"(?<![0-9])[0-9](?:[ -]?[0-9]){12,18}(?![0-9])")
+# As written on a card, 4-4-4-4 or 4-6-5, or without gaps.
+_CARD = re.compile(
+    r"(?<![0-9])(?:[0-9]{13,19}"
+    r"|[0-9]{4}([ -])(?:[0-9]{4}\1[0-9]{4}\1[0-9]{1,7}|[0-9]{6}\1[0-9]{4,5}))(?![0-9])"
+)
 
 
 def read_key(*, request: HttpRequest | Request, required: bool) -> str | None:

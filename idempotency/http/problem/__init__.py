@@ -1,6 +1,5 @@
 """Errors for the caller: RFC 9457 problems with stable, published codes."""
 
-from idempotency.http.problem.catalogue import BUILT_IN, catalogue
 from idempotency.http.problem.entries import Entry
 from idempotency.http.problem.handler import (
     MEDIA_TYPE,
@@ -33,6 +32,7 @@ from idempotency.http.problem.kinds import (
     from_call_error,
     jittered,
 )
+from idempotency.http.problem.published import BUILT_IN, catalogue
 
 __all__ = [
     "BUILT_IN",

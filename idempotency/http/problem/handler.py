@@ -14,9 +14,9 @@ from rest_framework.views import APIView, set_rollback
 
 from idempotency.conf import conf
 from idempotency.exceptions import CallError, LedgerUnavailable
-from idempotency.http.problem.catalogue import catalogue
 from idempotency.http.problem.entries import Entry
 from idempotency.http.problem.kinds import LedgerDown, Problem, from_call_error, slug
+from idempotency.http.problem.published import catalogue
 
 MEDIA_TYPE = "application/problem+json"
 

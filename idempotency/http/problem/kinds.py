@@ -13,8 +13,8 @@ from rest_framework.exceptions import APIException
 from idempotency.clock import SYSTEM, Clock
 from idempotency.conf import conf
 from idempotency.exceptions import CallError, CallFailed, CallRejected, CallUnknown
-from idempotency.http.problem.catalogue import BUILT_IN
 from idempotency.http.problem.entries import Entry
+from idempotency.http.problem.published import BUILT_IN
 from idempotency.types import State
 
 

@@ -1,0 +1,374 @@
+"""Problems (R9, R10, R14, R17, R20; RFC 9457): every code of the contract, the same shape everywhere."""
+
+import json
+from typing import Any
+
+import pytest
+from django.core.exceptions import PermissionDenied
+from django.db import connection, transaction
+from django.http import Http404
+from django.test import RequestFactory, override_settings
+from hypothesis import given
+from hypothesis import strategies as st
+from rest_framework import exceptions, serializers
+from rest_framework.decorators import api_view, permission_classes
+from rest_framework.permissions import AllowAny
+from rest_framework.renderers import BrowsableAPIRenderer
+from rest_framework.response import Response
+from rest_framework.views import APIView
+from rest_framework.views import exception_handler as drf_handler
+
+from idempotency.clock import Clock
+from idempotency.exceptions import (
+    CallError,
+    CallFailed,
+    CallRejected,
+    CallUnknown,
+    LedgerUnavailable,
+)
+from idempotency.http import problem
+from idempotency.types import State
+
+CONTRACT = {
+    "key-missing": 400,
+    "key-invalid": 400,
+    "key-reused": 422,
+    "in-progress": 409,
+    "outcome-unknown": 504,
+    "result-unavailable": 409,
+    "result-expired": 410,
+    "ledger-unavailable": 503,
+    "overloaded": 503,
+    "no-time": 503,
+    "circuit-open": 503,
+    "gateway-unavailable": 503,
+    "read-only": 503,
+}
+ONE_OF_EACH: list[problem.Problem] = [
+    problem.KeyMissing(),
+    problem.KeyInvalid(),
+    problem.KeyReused(first=State.COMPLETED),
+    problem.InProgress(),
+    problem.OutcomeUnknown(repeated=False),
+    problem.ResultUnavailable(),
+    problem.ResultExpired(),
+    problem.LedgerDown(),
+    problem.Overloaded(),
+    problem.NoTime(),
+    problem.CircuitOpen(),
+    problem.GatewayUnavailable(),
+    problem.ReadOnly(),
+]
+
+
+def handled(exc: Exception) -> Any:
+    """Return the rendered answer, and its body as `json`."""
+    response = problem.exception_handler(exc, {})
+    assert response is not None
+    response.render()
+    response.json = json.loads(response.content)  # type: ignore[attr-defined]
+    return response
+
+
+def test_every_code_of_the_contract_has_its_status_and_its_page() -> None:
+    assert {one.code: one.status_code for one in ONE_OF_EACH} == CONTRACT
+    assert set(CONTRACT) <= set(problem.catalogue())
+    for code, entry in problem.catalogue().items():
+        assert entry.code == code
+        assert entry.title
+        assert entry.when.endswith(".")
+        assert entry.client.endswith(".")
+
+
+@pytest.mark.parametrize("one", ONE_OF_EACH, ids=lambda one: one.code)
+def test_a_problem_is_a_plain_drf_exception_and_a_problem_document(one: problem.Problem) -> None:
+    """RFC 9457 §3; a host with its own exception handler keeps code and Retry-After."""
+    response = handled(one)
+    assert response["Content-Type"] == "application/problem+json"
+    body = response.json
+    assert list(body)[:5] == ["type", "title", "status", "detail", "code"]
+    assert body["type"] == f"/problems/{one.code}/"
+    assert body["status"] == response.status_code == one.status_code
+    assert body["title"] == problem.catalogue()[one.code].title
+    assert body["code"] == one.code
+    assert isinstance(body["detail"], str)
+    assert one.get_codes() == one.code
+
+    theirs = drf_handler(one, {})
+    assert theirs is not None
+    assert theirs.data == {"detail": one.detail}
+    assert theirs.headers.get("Retry-After") == response.headers.get("Retry-After")
+    assert (one.wait is None) == ("Retry-After" not in response.headers)
+
+
+def test_what_can_be_tried_again_says_when() -> None:
+    """R10, K5: in progress has a Retry-After, a mismatch has none."""
+    waits = {one.code for one in ONE_OF_EACH if one.wait}
+    assert waits == {one.code for one in ONE_OF_EACH if one.members.get("retryable")}
+    assert "in-progress" in waits
+    assert "key-reused" not in waits
+
+
+@pytest.mark.parametrize(
+    ("first", "state", "safe"),
+    [
+        (State.COMPLETED, "settled", True),
+        (State.IN_PROGRESS, "in_progress", False),
+        (State.UNKNOWN, "unknown", False),
+        (State.RELEASED, "released", True),
+    ],
+)
+def test_a_reused_key_says_how_far_the_first_is_and_what_differs(
+    first: State, state: str, safe: bool
+) -> None:
+    """R9, C2."""
+    body = handled(
+        problem.KeyReused(
+            first=first, differing=["body", "query"], operation_ref="7", resource="/api/payments/1/"
+        )
+    ).json
+    assert body["operation_state"] == state
+    assert body["differing"] == ["body", "query"]
+    assert body["safe_new_key"] is safe
+    assert body["retryable"] is False
+    assert body["operation_ref"] == "7"
+    assert body["resource"] == "/api/payments/1/"
+    assert "body, query" in body["detail"]
+
+
+@override_settings(IDEMPOTENCY={"MISMATCH_STATUS": 409})
+def test_a_host_that_wants_409_for_a_mismatch_gets_it() -> None:
+    """R9."""
+    response = handled(problem.KeyReused(first=State.COMPLETED))
+    assert response.status_code == response.json["status"] == 409
+
+
+@pytest.mark.parametrize(("repeated", "status"), [(False, 504), (True, 409)])
+@override_settings(IDEMPOTENCY={"RECONCILE_EVERY": 7})
+def test_an_unknown_outcome_forbids_a_new_key(repeated: bool, status: int) -> None:
+    """R14."""
+    response = handled(problem.OutcomeUnknown(repeated=repeated, operation_ref="7"))
+    assert response.status_code == response.json["status"] == status
+    assert response.json["safe_new_key"] is False
+    assert response.json["operation_ref"] == "7"
+    assert 7 <= int(response["Retry-After"]) <= 11
+
+
+@given(st.floats(0, 10**6), st.floats(0, 1))
+def test_retry_after_is_whole_at_least_one_never_shorter_and_spread(
+    asked: float, dice: float
+) -> None:
+    """R10, R25."""
+    clock = Clock(uniform=lambda least, most: least + dice * (most - least))
+    wait = problem.jittered(asked, clock=clock)
+    assert isinstance(wait, int)
+    assert max(1, asked) <= wait <= max(1, asked) * 1.5 + 3
+
+
+def test_those_turned_away_together_come_back_apart() -> None:
+    """R10."""
+    assert {problem.InProgress().wait for _ in range(200)} == {1, 2}
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "code"),
+    [
+        (CallFailed(code="circuit-open", retry_after=9), 503, "circuit-open"),
+        (CallFailed(code="bulkhead-full"), 503, "overloaded"),
+        (CallFailed(code="overloaded"), 503, "overloaded"),
+        (CallFailed(code="no-time"), 503, "no-time"),
+        (CallFailed(), 503, "gateway-unavailable"),
+        (CallFailed(code="anything", sent=True), 503, "gateway-unavailable"),
+        (CallUnknown(), 504, "outcome-unknown"),
+        (CallRejected(), 402, "call-rejected"),
+        (CallRejected("No.", code="card_declined"), 402, "card-declined"),
+        (LedgerUnavailable(), 503, "ledger-unavailable"),
+    ],
+)
+def test_how_a_call_ended_is_told_to_the_caller(error: Exception, status: int, code: str) -> None:
+    """R14, R24."""
+    response = handled(error)
+    assert (response.status_code, response.json["code"]) == (status, code)
+    assert ("Retry-After" in response.headers) == (status != 402)
+
+
+def test_a_call_that_failed_keeps_its_retry_after_and_leaves_the_key_free() -> None:
+    """R14, R25."""
+    one = problem.from_call_error(CallFailed(code="circuit-open", retry_after=9), operation_ref="7")
+    assert one.wait is not None
+    assert 9 <= one.wait <= 14
+    assert one.members == {"retryable": True, "safe_new_key": True, "operation_ref": "7"}
+
+
+def test_the_words_of_another_system_reach_no_caller_but_those_of_a_refusal() -> None:
+    assert "10.0.0.7" not in str(problem.from_call_error(CallFailed("no route to 10.0.0.7")).detail)
+    assert "10.0.0.7" not in str(problem.from_call_error(CallUnknown("reset by 10.0.0.7")).detail)
+    assert problem.from_call_error(CallRejected("Declined.")).detail == "Declined."
+    assert isinstance(problem.from_call_error(CallError("odd")), problem.GatewayUnavailable)
+
+
+class Form(serializers.Serializer[Any]):
+    amount = serializers.IntegerField()
+
+
+def invalid() -> exceptions.ValidationError:
+    form = Form(data={"amount": "x"})
+    with pytest.raises(exceptions.ValidationError) as caught:
+        form.is_valid(raise_exception=True)
+    return caught.value
+
+
+@pytest.mark.parametrize(
+    ("exc", "status", "code"),
+    [
+        (invalid(), 400, "invalid"),
+        (exceptions.ParseError(), 400, "parse-error"),
+        (exceptions.NotAuthenticated(), 401, "not-authenticated"),
+        (exceptions.AuthenticationFailed(), 401, "authentication-failed"),
+        (exceptions.PermissionDenied(), 403, "permission-denied"),
+        (PermissionDenied(), 403, "permission-denied"),
+        (exceptions.NotFound(), 404, "not-found"),
+        (Http404(), 404, "not-found"),
+        (exceptions.MethodNotAllowed("PUT"), 405, "method-not-allowed"),
+        (exceptions.NotAcceptable(), 406, "not-acceptable"),
+        (exceptions.UnsupportedMediaType("x/y"), 415, "unsupported-media-type"),
+        (exceptions.Throttled(wait=1.2), 429, "throttled"),
+        (exceptions.APIException(), 500, "error"),
+    ],
+)
+def test_drfs_own_errors_have_the_same_shape(exc: Exception, status: int, code: str) -> None:
+    """K3."""
+    response = handled(exc)
+    assert (response.status_code, response.json["status"]) == (status, status)
+    assert response.json["code"] == code
+    assert response.json["type"] == f"/problems/{code}/"
+    assert response.headers.get("Retry-After") == ("2" if status == 429 else None)
+
+
+def test_field_errors_are_kept_as_drf_has_them() -> None:
+    assert handled(invalid()).json["errors"] == {"amount": ["A valid integer is required."]}
+    assert handled(exceptions.ValidationError("no")).json["errors"] == ["no"]
+
+
+def test_an_exception_with_a_structured_detail_keeps_its_sentence_and_the_rest() -> None:
+    exc = exceptions.AuthenticationFailed({"detail": "Token expired.", "messages": ["x"]})
+    body = handled(exc).json
+    assert body["detail"] == "Token expired."
+    assert body["errors"]["messages"] == ["x"]
+
+
+def test_a_challenge_is_kept() -> None:
+    exc = exceptions.NotAuthenticated()
+    exc.auth_header = "Token"  # type: ignore[attr-defined]
+    assert handled(exc)["WWW-Authenticate"] == "Token"
+
+
+def test_an_unknown_exception_is_left_to_django() -> None:
+    assert problem.exception_handler(ValueError("x"), {}) is None
+
+
+class OutOfStock(exceptions.APIException):
+    status_code = 409
+    default_code = "out_of_stock"
+    default_detail = "None left."
+
+
+EXTRA = {
+    "out-of-stock": {
+        "status": 409,
+        "title": "Nothing left",
+        "when": "The last one was sold.",
+        "client": "Order something else, with a new key.",
+        "retryable": False,
+        "safe_new_key": True,
+    }
+}
+
+
+def test_a_hosts_own_code_has_no_type_until_it_is_published() -> None:
+    """RFC 9457 §4.2.1."""
+    body = handled(OutOfStock()).json
+    assert body["type"] == "about:blank"
+    assert body["title"] == "Conflict"
+    assert body["code"] == "out-of-stock"
+
+
+@override_settings(IDEMPOTENCY={"PROBLEMS": [f"{__name__}.EXTRA"]})
+def test_a_hosts_published_code_has_type_title_and_promises() -> None:
+    body = handled(OutOfStock()).json
+    assert body["type"] == "/problems/out-of-stock/"
+    assert body["title"] == "Nothing left"
+    assert body["detail"] == "None left."
+    assert (body["retryable"], body["safe_new_key"]) == (False, True)
+
+
+@override_settings(IDEMPOTENCY={"PROBLEM_BASE": "https://docs.example/p/"})
+def test_the_pages_may_be_elsewhere() -> None:
+    assert handled(problem.KeyMissing()).json["type"] == "https://docs.example/p/key-missing/"
+
+
+# -- through DRF -------------------------------------------------------------------------------------
+
+
+class Broken(APIView):
+    permission_classes = [AllowAny]
+    authentication_classes = ()
+    renderer_classes = [BrowsableAPIRenderer]
+    exc: Exception = problem.InProgress()
+
+    def get_exception_handler(self) -> Any:
+        return problem.exception_handler
+
+    def post(self, request: Any) -> Response:
+        raise self.exc
+
+
+def test_a_problem_is_json_whatever_was_negotiated() -> None:
+    """K3: also in a browser, and where nothing acceptable can be written."""
+    for accept in ("text/html", "image/png", "*/*"):
+        http = RequestFactory().post("/", HTTP_ACCEPT=accept)
+        response = Broken.as_view()(http)
+        response.render()
+        assert response["Content-Type"] == "application/problem+json"
+        assert json.loads(response.content)["status"] == response.status_code
+
+
+def test_a_function_view_has_the_same_problems(settings: Any) -> None:
+    """K3."""
+
+    @api_view(["POST"])
+    @permission_classes([AllowAny])
+    def view(request: Any) -> Response:
+        raise problem.InProgress
+
+    response = view(RequestFactory().post("/")).render()
+    assert json.loads(response.content)["code"] == "in-progress"
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("handler", [problem.exception_handler, drf_handler])
+def test_a_verdict_answered_within_a_settlement_does_not_undo_it(
+    handler: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """R15: DRF's handler marks connections under ATOMIC_REQUESTS for rollback."""
+    monkeypatch.setitem(connection.settings_dict, "ATOMIC_REQUESTS", True)
+    view = Broken()
+    view.setup(RequestFactory().post("/"))
+    view.get_exception_handler = lambda: handler  # type: ignore[method-assign]
+    with transaction.atomic():
+        response = problem.respond(exc=problem.ResultExpired(), view=view)
+        assert not transaction.get_rollback()
+    assert response.status_code == 410
+    with transaction.atomic():
+        # Outside a settlement the mark is kept, as DRF means it.
+        view.handle_exception(problem.ResultExpired())
+        assert transaction.get_rollback()
+        transaction.set_rollback(False)
+
+
+def test_a_verdict_that_the_handler_does_not_know_is_raised() -> None:
+    view = Broken()
+    view.setup(RequestFactory().post("/"))
+    view.request = view.initialize_request(RequestFactory().post("/"))
+    with pytest.raises(ZeroDivisionError):
+        problem.respond(exc=ZeroDivisionError(), view=view)
