@@ -166,7 +166,7 @@ class _Exchange:
                 raise
             response = http.handler.respond(exc=error, view=self._view)
         if claim.exists:
-            response.headers[http.header.HEADER] = self._identity.key
+            response.headers[http.header.NAME] = self._identity.key
         return response
 
     def _acquire(self) -> acquire.Acquired:

@@ -142,9 +142,9 @@ def _after_error(claim: Claim, settler: Settler[T], error: BaseException | None)
     if final and error is not None and settler.refused(claim, error):
         claim.phases.commit()
         return Settled()
-    if not claim.called and not claim.resumed:
+    if not claim.called:
         claim.phases.roll_back()
-        return Free(error)
+        return Unknown(error) if claim.resumed else Free(error)
     if not final and settler.undone(claim, error):
         claim.phases.commit()
         return Free(error)

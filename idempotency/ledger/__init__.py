@@ -3,5 +3,6 @@ settlement.
 """
 
 from idempotency.ledger.claim import Claim
+from idempotency.ledger.queries import states
 
-__all__ = ["Claim"]
+__all__ = ["Claim", "states"]

@@ -15,13 +15,13 @@ from idempotency.ledger.values import Settlement
 from idempotency.types import Answer
 
 # A step whose outcome is not known, with no sender that applied it: nothing may be settled as final over it.
-_OPEN_STEP = """
+OPEN_STEP = """
     SELECT FROM idempotency_step s JOIN idempotency_sender x ON x.step_id = s.id
     WHERE s.key_id = k.id AND s.generation = k.generation AND s.applied_at IS NULL
       AND (x.ending IS NULL OR x.ending = 'ambiguous')
 """
 
-_APPLIED_STEP = """
+APPLIED_STEP = """
     SELECT FROM idempotency_step s
     WHERE s.key_id = k.id AND s.generation = k.generation AND s.applied_at IS NOT NULL
 """
@@ -48,9 +48,9 @@ def complete(
         called: whether the key may have a journal; if not, only a key without one is completed.
         refusal: the answer says that nothing was done, so nothing may have been applied.
     """
-    guard = f"NOT EXISTS ({_OPEN_STEP})" if called else "NOT k.call_begun"
+    guard = f"NOT EXISTS ({OPEN_STEP})" if called else "NOT k.call_begun"
     if refusal and called:
-        guard += f" AND NOT EXISTS ({_APPLIED_STEP})"
+        guard += f" AND NOT EXISTS ({APPLIED_STEP})"
     return _write(
         connection,
         f"""
@@ -76,13 +76,13 @@ def complete_deferred(
     Args:
         refusal: it ends with an error, so nothing may have been applied.
     """
-    applied = f"AND NOT EXISTS ({_APPLIED_STEP})" if refusal else ""
+    applied = f"AND NOT EXISTS ({APPLIED_STEP})" if refusal else ""
     return _write(
         connection,
         f"""
         UPDATE idempotency_key AS k SET state = 'completed', lease_until = NULL, due_at = NULL, {_SETTLED}
         WHERE k.id = %(id)s AND k.token = %(token)s AND k.state = 'in_progress' AND k.deferred
-          AND NOT EXISTS ({_OPEN_STEP}) {applied}
+          AND NOT EXISTS ({OPEN_STEP}) {applied}
         """,
         _settled(key_id, token, settlement),
     )
@@ -104,23 +104,32 @@ def promise(
             due_at = clock_timestamp() + %(delay)s * interval '1 second',
             status = %(status)s, body = %(body)s, content_type = %(content_type)s, headers = %(headers)s,
             note = %(note)s
-        WHERE k.id = %(id)s AND k.token = %(token)s AND k.state = 'in_progress' AND NOT EXISTS ({_OPEN_STEP})
+        WHERE k.id = %(id)s AND k.token = %(token)s AND k.state = 'in_progress' AND NOT EXISTS ({OPEN_STEP})
         """,
         _answer(answer) | {"id": key_id, "token": token, "delay": delay},
     )
 
 
 def wait_again(
-    *, connection: BaseDatabaseWrapper, key_id: uuid.UUID, token: int, delay: float
+    *,
+    connection: BaseDatabaseWrapper,
+    key_id: uuid.UUID,
+    token: int,
+    delay: float,
+    tolerate: bool = False,
 ) -> bool:
-    """Give up the lease of a deferred key until `delay` seconds from now; nothing is known to have happened."""
+    """Give up the lease of a deferred key until `delay` seconds from now; nothing is known to have happened.
+
+    Args:
+        tolerate: as for `release`.
+    """
     return _write(
         connection,
         f"""
         UPDATE idempotency_key AS k SET lease_until = NULL, token = k.token + 1,
             due_at = clock_timestamp() + %(delay)s * interval '1 second'
         WHERE k.id = %(id)s AND k.token = %(token)s AND k.state = 'in_progress' AND k.deferred
-          AND NOT EXISTS ({_OPEN_STEP})
+          AND NOT EXISTS ({_open_step(tolerate=tolerate)})
         """,
         {"id": key_id, "token": token, "delay": delay},
     )
@@ -132,10 +141,15 @@ def release(
     key_id: uuid.UUID,
     token: int,
     settlement: Settlement,
+    tolerate: bool = False,
 ) -> bool:
     """Settle as "certainly changed nothing", so that the same key may be tried again.
 
-    Refused while a step is open or applied.
+    Refused while a step is applied, or open.
+
+    Args:
+        tolerate: allow a sender that never ended where the other side honours keys: should it send after all, it does
+            so under the key of the next try (R36).
     """
     return _write(
         connection,
@@ -143,7 +157,7 @@ def release(
         UPDATE idempotency_key AS k SET state = 'released', lease_until = NULL, due_at = NULL,
             token = k.token + 1, {_SETTLED}
         WHERE k.id = %(id)s AND k.token = %(token)s AND k.state = 'in_progress' AND k.call_begun
-          AND NOT k.deferred AND NOT EXISTS ({_OPEN_STEP}) AND NOT EXISTS ({_APPLIED_STEP})
+          AND NOT k.deferred AND NOT EXISTS ({_open_step(tolerate=tolerate)}) AND NOT EXISTS ({APPLIED_STEP})
         """,
         _settled(key_id, token, settlement),
     )
@@ -168,7 +182,7 @@ def mark_unknown(
         f"""
         UPDATE idempotency_key AS k SET state = 'unknown', token = k.token + 1, lease_until = NULL, due_at = NULL,
             unknown_since = clock_timestamp(), lookups = 0,
-            unfinished = EXISTS ({_APPLIED_STEP}) AND NOT EXISTS ({_OPEN_STEP}),
+            unfinished = EXISTS ({APPLIED_STEP}) AND NOT EXISTS ({OPEN_STEP}),
             next_lookup_at = clock_timestamp() + %(after)s * interval '1 second',
             needs_person_since = CASE WHEN %(why)s <> '' THEN clock_timestamp() END,
             needs_person_reason = %(why)s
@@ -190,7 +204,7 @@ def lapse(*, connection: BaseDatabaseWrapper, limit: int) -> list[uuid.UUID]:
             )
             UPDATE idempotency_key AS k SET state = 'unknown', token = k.token + 1, lease_until = NULL,
                 unknown_since = clock_timestamp(), next_lookup_at = clock_timestamp(), lookups = 0,
-                unfinished = EXISTS ({_APPLIED_STEP}) AND NOT EXISTS ({_OPEN_STEP})
+                unfinished = EXISTS ({APPLIED_STEP}) AND NOT EXISTS ({OPEN_STEP})
             FROM late
             WHERE k.id = late.id AND k.token = late.token AND k.state = 'in_progress'
               AND k.lease_until <= clock_timestamp()
@@ -241,6 +255,10 @@ def watch(*, connection: BaseDatabaseWrapper, key_id: uuid.UUID, after: float) -
         """,
         {"id": key_id, "after": after},
     )
+
+
+def _open_step(*, tolerate: bool) -> str:
+    return OPEN_STEP + (" AND NOT (s.keyed AND x.ending IS NULL)" if tolerate else "")
 
 
 _SETTLED = """

@@ -1,0 +1,337 @@
+"""What the reconciler reads and writes: whose turn it is, what is not known, and what a look-up proved (R36).
+
+# Note [Qualified look-ups]
+"Not found" proves nothing by itself: the send may still be on its way. Absence is believed for a sender that ended only
+if the look-up began after that end plus the other side's settling time. For a sender that never ended it is believed
+if its process was proven dead, or could send no more, that long before; where the other side honours keys, a later
+arrival would be the same operation, and where it does not, only a proven death counts.
+All these moments are read from the database's clock, the look-up's beginning included.
+"""
+
+import json
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.db.backends.base.base import BaseDatabaseWrapper
+
+from idempotency.ledger.process import ProcessIdentity, current_process
+from idempotency.ledger.values import Identity
+from idempotency.types import Ending, OpenStep, OutsideResult, State
+
+# -- whose turn it is --------------------------------------------------------------------------------------------------
+
+
+def due(*, connection: BaseDatabaseWrapper, limit: int) -> list[uuid.UUID]:
+    """Return the keys whose look-up is due, oldest first, without taking them."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT id FROM idempotency_key WHERE next_lookup_at <= clock_timestamp() ORDER BY next_lookup_at LIMIT %s",
+            [limit],
+        )
+        return [row[0] for row in cursor.fetchall()]
+
+
+def take_due(*, connection: BaseDatabaseWrapper, limit: int, lease: float) -> list[uuid.UUID]:
+    """Take the keys whose look-up is due, oldest first; nobody else takes them for `lease` seconds."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            """
+            WITH due AS MATERIALIZED (
+                SELECT id FROM idempotency_key WHERE next_lookup_at <= clock_timestamp()
+                ORDER BY next_lookup_at LIMIT %(limit)s FOR NO KEY UPDATE SKIP LOCKED
+            )
+            UPDATE idempotency_key AS k
+            SET next_lookup_at = clock_timestamp() + %(lease)s * interval '1 second'
+            FROM due WHERE k.id = due.id RETURNING k.id
+            """,
+            {"limit": limit, "lease": lease},
+        )
+        return [row[0] for row in cursor.fetchall()]
+
+
+def note_the_dead(*, connection: BaseDatabaseWrapper) -> int:
+    """Write down which open senders of this machine are proven dead, so that the settling time can begin to pass."""
+    here = current_process()
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT id, host, boot_id, pid_namespace, pid, process_started FROM idempotency_sender "
+            "WHERE ending IS NULL AND dead_at IS NULL AND boot_id = %s AND pid_namespace = %s",
+            [here.boot_id, here.pid_namespace],
+        )
+        dead = [row[0] for row in cursor.fetchall() if ProcessIdentity(*row[1:]).is_proven_dead()]
+        if dead:
+            cursor.execute(
+                "UPDATE idempotency_sender SET dead_at = clock_timestamp() "
+                "WHERE id = ANY(%s) AND ending IS NULL AND dead_at IS NULL",
+                [dead],
+            )
+    return len(dead)
+
+
+# -- what is not known -------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class SenderView:
+    """One sender of a step, as a look-up finds it."""
+
+    id: int
+    ending: Ending | None
+    ended_at: datetime | None
+    send_before: datetime
+    dead_at: datetime | None
+    evidence: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class StepView:
+    """One step of the journal, as a look-up finds it."""
+
+    id: int
+    name: str
+    keyed: bool
+    settling: timedelta
+    result: OutsideResult | None
+    open_step: OpenStep
+    senders: tuple[SenderView, ...]
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it may have been applied, or may yet be."""
+        return self.result is None and any(
+            s.ending in (None, Ending.AMBIGUOUS) for s in self.senders
+        )
+
+    @property
+    def was_rejected(self) -> bool:
+        """Whether the other side's last word on it was a business refusal."""
+        return self.result is None and self.senders[-1].ending is Ending.REJECTED
+
+    def absence_counts(self, *, looked_at: datetime) -> "Absence":
+        """Judge what "not found" proves, for a look-up that began at that moment."""
+        proven, tolerated = [], False
+        wait_until: datetime | None = None
+        for sender in self.senders:
+            since = _quiet_since(sender, keyed=self.keyed)
+            if since is None:
+                return Absence(needs_person=True)
+            if since + self.settling > looked_at:
+                wait_until = max(wait_until or looked_at, since + self.settling)
+            elif sender.ending is Ending.AMBIGUOUS or sender.dead_at is not None:
+                proven.append(sender.id)
+            elif sender.ending is None:
+                tolerated = True
+        return Absence(tuple(proven), tolerated, wait_until)
+
+
+@dataclass(frozen=True, slots=True)
+class Absence:
+    """What "not found" proves of a step."""
+
+    proven: tuple[int, ...] = ()
+    """Senders that certainly did nothing, and will do nothing."""
+    tolerated: bool = False
+    """Another one may still send, under the same downstream key: the key stays watched."""
+    wait_until: datetime | None = None
+    """Not None: nothing is proven before that moment."""
+    needs_person: bool = False
+    """A sender that may still send, to another side that honours no keys."""
+
+
+def _quiet_since(sender: SenderView, *, keyed: bool) -> datetime | None:
+    """Return since when the sender sends nothing; None where that cannot be said."""
+    if sender.ended_at is not None:
+        return sender.ended_at
+    if sender.dead_at is not None:
+        return sender.dead_at
+    return sender.send_before if keyed else None
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """A key and its journal at one moment: what a look-up is made for, and what its settlement is compared with."""
+
+    id: uuid.UUID
+    identity: Identity
+    state: State
+    token: int
+    generation: int
+    journal_version: int
+    deferred: bool
+    watched: bool
+    accepted: str
+    lookups: int
+    unknown_for: float
+    """Seconds."""
+    looked_at: datetime
+    steps: tuple[StepView, ...]
+
+    @property
+    def is_open(self) -> bool:
+        """Whether any step may have been applied, or may yet be."""
+        return any(step.is_open for step in self.steps)
+
+
+def snapshot(*, connection: BaseDatabaseWrapper, key_id: uuid.UUID) -> Snapshot | None:
+    """Read a key with the journal of its present life; None where there is no such key."""
+    with connection.cursor() as cursor:
+        cursor.execute(_KEY, {"id": key_id})
+        row = cursor.fetchone()
+        if row is None:
+            return None
+        cursor.execute(_STEPS, {"id": key_id})
+        steps = tuple(_step(row, values) for values in cursor.fetchall())
+    return Snapshot(
+        id=row[0],
+        identity=Identity(scope=row[1], operation=row[2], key=row[3]),
+        state=State(row[4]),
+        token=row[5],
+        generation=row[6],
+        journal_version=row[7],
+        deferred=row[8],
+        watched=row[9],
+        accepted=row[10],
+        lookups=row[11],
+        unknown_for=float(row[12] or 0),
+        looked_at=row[13],
+        steps=steps,
+    )
+
+
+_KEY = """
+SELECT id, scope, operation, key, state, token, generation, journal_version, deferred, watched, accepted, lookups,
+    EXTRACT(epoch FROM clock_timestamp() - unknown_since), clock_timestamp()
+FROM idempotency_key WHERE id = %(id)s
+"""
+
+_STEPS = """
+SELECT s.id, s.name, s.keyed, s.settling_seconds, s.downstream_key, s.payload, s.reference, s.first_send_at,
+    s.result, (
+        SELECT json_agg(json_build_array(x.id, x.ending, x.ended_at, x.send_before, x.dead_at, x.evidence) ORDER BY x.id)
+        FROM idempotency_sender x WHERE x.step_id = s.id)
+FROM idempotency_step s JOIN idempotency_key k ON k.id = s.key_id AND k.generation = s.generation
+WHERE s.key_id = %(id)s ORDER BY s.id
+"""
+
+
+def _step(key: tuple[Any, ...], row: tuple[Any, ...]) -> StepView:
+    step_id, name, keyed, settling, downstream_key, payload, reference, first, result, senders = row
+    return StepView(
+        id=step_id,
+        name=name,
+        keyed=keyed,
+        settling=timedelta(seconds=settling),
+        result=None if result is None else OutsideResult(reference, json.loads(result)),
+        open_step=OpenStep(
+            key_id=key[0],
+            operation=key[2],
+            name=name,
+            downstream_key=downstream_key,
+            payload=bytes(payload),
+            reference=reference,
+            first_send_at=first,
+        ),
+        senders=tuple(
+            SenderView(
+                id=sender_id,
+                ending=Ending(ending) if ending else None,
+                ended_at=_moment(ended),
+                send_before=datetime.fromisoformat(before),
+                dead_at=_moment(dead),
+                evidence=evidence,
+            )
+            for sender_id, ending, ended, before, dead, evidence in senders or ()
+        ),
+    )
+
+
+def _moment(text: str | None) -> datetime | None:
+    return datetime.fromisoformat(text) if text else None
+
+
+# -- what a look-up proved ---------------------------------------------------------------------------------------------
+
+
+def record_proof(
+    *,
+    connection: BaseDatabaseWrapper,
+    seen: Snapshot,
+    applied: Mapping[int, OutsideResult],
+    ended: Mapping[int, tuple[Ending, Mapping[str, Any]]],
+) -> int | None:
+    """Write what a look-up proved, compared with the key and the journal that it was made for.
+
+    Args:
+        applied: by step: it happened, and this is what the other side says of it.
+        ended: by sender: how it ended, and the evidence.
+
+    Returns: the journal's new version, or None where key or journal have moved since: then nothing is proven.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "UPDATE idempotency_key SET journal_version = journal_version + 1 WHERE id = %s AND token = %s "
+            "AND state = %s AND generation = %s AND journal_version = %s RETURNING journal_version",
+            [seen.id, seen.token, seen.state, seen.generation, seen.journal_version],
+        )
+        row = cursor.fetchone()
+        if row is None:
+            return None
+        for step_id, result in applied.items():
+            cursor.execute(
+                "UPDATE idempotency_step SET applied_at = clock_timestamp(), reference = %s, result = %s "
+                "WHERE id = %s AND applied_at IS NULL",
+                [result.reference[:200], json.dumps(dict(result.record)), step_id],
+            )
+        for sender_id, (ending, evidence) in ended.items():
+            cursor.execute(
+                "UPDATE idempotency_sender SET ending = %s, ended_at = clock_timestamp(), evidence = %s "
+                "WHERE id = %s AND (ending IS NULL OR ending = 'ambiguous')",
+                [ending, json.dumps(dict(evidence)), sender_id],
+            )
+        return int(row[0])
+
+
+def look_again(
+    *,
+    connection: BaseDatabaseWrapper,
+    key_id: uuid.UUID,
+    after: float,
+    answered: bool,
+    needs_person: str = "",
+) -> None:
+    """Put the next look-up off by `after` seconds.
+
+    Args:
+        answered: whether the other side could be asked; an outage does not age a key.
+        needs_person: why a person has to decide, or "".
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(
+            """
+            UPDATE idempotency_key SET next_lookup_at = clock_timestamp() + %(after)s * interval '1 second',
+                lookups = lookups + %(answered)s,
+                needs_person_since = CASE WHEN %(why)s <> '' THEN COALESCE(needs_person_since, clock_timestamp())
+                                          ELSE needs_person_since END,
+                needs_person_reason = CASE WHEN %(why)s <> '' THEN %(why)s ELSE needs_person_reason END
+            WHERE id = %(id)s AND (state = 'unknown' OR watched)
+            """,
+            {"id": key_id, "after": after, "answered": int(answered), "why": needs_person[:200]},
+        )
+
+
+def stop_watching(*, connection: BaseDatabaseWrapper, key_id: uuid.UUID) -> None:
+    """End the watch over a key none of whose senders can act any more."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            """
+            UPDATE idempotency_key AS k SET watched = false,
+                next_lookup_at = CASE WHEN state = 'unknown' THEN next_lookup_at END
+            WHERE id = %s AND NOT EXISTS (
+                SELECT FROM idempotency_step s JOIN idempotency_sender x ON x.step_id = s.id
+                WHERE s.key_id = k.id AND s.generation = k.generation AND x.ending IS NULL)
+            """,
+            [key_id],
+        )
