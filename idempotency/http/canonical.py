@@ -31,13 +31,10 @@ def canonical(*, body: bytes, encoding: str = "utf-8") -> bytes:
         text = body.decode(encoding)
     except ValueError as error:
         raise NotCanonical(f"it is not {encoding} text") from error
+    if text.startswith("\ufeff"):
+        raise NotCanonical("it starts with a byte order mark")
     try:
-        tree = json.loads(
-            text,
-            object_pairs_hook=_members,
-            parse_float=_number,
-            parse_constant=_refuse_constant,
-        )
+        tree = _DECODER.decode(text)
     except RecursionError as error:
         raise NotCanonical(_TOO_DEEP) from error
     except json.JSONDecodeError as error:
@@ -48,12 +45,8 @@ def canonical(*, body: bytes, encoding: str = "utf-8") -> bytes:
         # Python's own limit, against numbers that take long to read.
         raise NotCanonical("a number has too many digits") from error
     _refuse_depth(tree, text)
-    # The C encoder does the work. It writes no exact decimals, see `_number`.
-    canonical_text = json.dumps(
-        tree, ensure_ascii=False, check_circular=False, sort_keys=True, separators=(",", ":")
-    )
     try:
-        return canonical_text.encode()
+        return _ENCODER.encode(tree).encode()
     except UnicodeEncodeError as error:
         raise NotCanonical("a text holds a lone surrogate") from error
 
@@ -110,4 +103,11 @@ def _refuse_depth(tree: Any, text: str) -> None:
 
 
 _CONTAINERS = (dict, list)
+_DECODER = json.JSONDecoder(
+    object_pairs_hook=_members, parse_float=_number, parse_constant=_refuse_constant
+)
+# The encoder in C does the work. It knows no exact decimals, see `_number`.
+_ENCODER = json.JSONEncoder(
+    ensure_ascii=False, check_circular=False, sort_keys=True, separators=(",", ":")
+)
 _TOO_DEEP = f"it is nested more than {MAX_DEPTH} levels deep"

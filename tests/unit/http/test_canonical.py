@@ -108,7 +108,7 @@ def test_another_meaning_has_another_form(one: str, other: str) -> None:
         (b'"\xed\xa0\x80"', "utf-8"),
         (b'"\xff"', "utf-8"),
         (b"\xff\xfe1\x00", "utf-8"),
-        (b"\xef\xbb\xbf{}", "BOM"),
+        (b"\xef\xbb\xbf{}", "byte order mark"),
         ("[" * (MAX_DEPTH + 1) + "]" * (MAX_DEPTH + 1), "deep"),
         ('{"a":' * (MAX_DEPTH + 1) + "1" + "}" * (MAX_DEPTH + 1), "deep"),
         ("[" * 100_000 + "]" * 100_000, "deep"),
