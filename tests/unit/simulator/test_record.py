@@ -29,7 +29,7 @@ def clock() -> SetClock:
 
 
 @pytest.fixture
-def store(tmp_path: Path, clock: SetClock) -> Iterator[Store]:
+def record(tmp_path: Path, clock: SetClock) -> Iterator[Store]:
     store = Store(tmp_path, clock=clock)
     yield store
     store.close()
@@ -41,22 +41,22 @@ def _claim(
     return known.claim(key="k", epoch=epoch, fingerprint=fingerprint, ttl=60.0, late=late)
 
 
-def _remember(store: Store) -> None:
-    with store.transaction() as tx:
+def _remember(record: Store) -> None:
+    with record.transaction() as tx:
         keys.remember(tx, key="k", fingerprint="f", request_id="r", answer=Answer(402, b"no"))
 
 
-def test_a_key_is_in_use_until_it_is_released(store: Store) -> None:
-    known = Keys(store)
+def test_a_key_is_in_use_until_it_is_released(record: Store) -> None:
+    known = Keys(record)
     assert _claim(known) == Fresh()
     assert _claim(known) == InUse()
     known.release("k", epoch=0)
     assert _claim(known) == Fresh()
 
 
-def test_an_answer_is_remembered_for_its_time(store: Store, clock: SetClock) -> None:
-    known = Keys(store)
-    _remember(store)
+def test_an_answer_is_remembered_for_its_time(record: Store, clock: SetClock) -> None:
+    known = Keys(record)
+    _remember(record)
     clock.now += 59.9
     replay = _claim(known)
     assert isinstance(replay, Replay)
@@ -66,19 +66,19 @@ def test_an_answer_is_remembered_for_its_time(store: Store, clock: SetClock) -> 
     assert _claim(known) == Fresh()
 
 
-def test_a_late_request_holds_its_key_against_all_others(store: Store) -> None:
-    known = Keys(store)
-    with store.transaction() as tx:
+def test_a_late_request_holds_its_key_against_all_others(record: Store) -> None:
+    known = Keys(record)
+    with record.transaction() as tx:
         seq = tx.write("INSERT INTO late (due, key, request) VALUES (0, 'k', '')")
     assert _claim(known) == InUse()
     assert _claim(known, late=seq) == Fresh()
 
 
-def test_a_reset_frees_keys_and_old_releases_do_not_touch_new_claims(store: Store) -> None:
-    known = Keys(store)
+def test_a_reset_frees_keys_and_old_releases_do_not_touch_new_claims(record: Store) -> None:
+    known = Keys(record)
     _claim(known, epoch=0)
-    store.forget_everything()
-    assert store.epoch == 1
+    record.forget_everything()
+    assert record.epoch == 1
     assert _claim(known, epoch=1) == Fresh()
     known.release("k", epoch=0)
     assert _claim(known, epoch=1) == InUse()
@@ -91,13 +91,13 @@ def test_the_fingerprint_ignores_order_only() -> None:
     assert first != keys.fingerprint(path="/a", params={"x": "1", "y": {"z": "3"}})
 
 
-def test_an_object_moves_its_money_once(store: Store) -> None:
+def test_an_object_moves_its_money_once(record: Store) -> None:
     thing = {"id": "pi_1", "object": "payment_intent", "currency": "eur"}
-    with store.transaction() as tx:
+    with record.transaction() as tx:
         books.move_money(tx, thing, kind="charge", amount=1, key=None)
-    with pytest.raises(sqlite3.IntegrityError), store.transaction() as tx:
+    with pytest.raises(sqlite3.IntegrityError), record.transaction() as tx:
         books.move_money(tx, thing, kind="charge", amount=1, key=None)
-    with store.transaction() as tx:
+    with record.transaction() as tx:
         assert len(books.all_effects(tx)) == 1
 
 
