@@ -107,7 +107,7 @@ class Series:
 
     def accepts(self, attempt: Attempt, answer: object) -> bool:
         """Return whether what came back is an answer; a response that reports an error is not."""
-        if self._classify(attempt, answer) is not None:
+        if not isinstance(answer, BaseException) and self._classify(attempt, answer) is not None:
             return False
         self._vote(Vote.SUCCESS)
         self._emit_attempt("success", "")

@@ -12,7 +12,6 @@ class FakeTime:
     def __init__(self, *, now: float = 1_000.0, wall: float = 1_700_000_000.0) -> None:
         self.now, self.wall = now, wall
         self.waits: list[float] = []
-        self.uniform: Callable[[float, float], float] = random.Random(1).uniform
         self.clock = Clock(
             now=lambda: self.now,
             wall=lambda: self.wall,
