@@ -22,6 +22,7 @@ from payments.simulator.api import errors, lookups, settling
 from payments.simulator.api.call import Call
 from payments.simulator.api.errors import ApiError
 from payments.simulator.api.routes import Route
+from payments.simulator.api.settling import NotOpen
 from payments.simulator.config import Config
 from payments.simulator.faults import queue
 from payments.simulator.faults.delivery import WHOLE
@@ -66,8 +67,13 @@ class Exchange:
         except UnreadableForm as error:
             unreadable = error
         with self._store.transaction() as tx:
-            fault = queue.take(tx, request, params) or WHOLE
-            return self._write_down(tx, request, params, fault, unreadable)
+            fault = queue.take(
+                tx,
+                request,
+                amount=requests.amount_of(params),
+                reference=_reference_of(params),
+            )
+            return self._write_down(tx, request, params, fault or WHOLE, unreadable)
 
     def answer(self, received: Received) -> Answer:
         """Apply the request as its fault allows; return what is to be said.
@@ -109,7 +115,9 @@ class Exchange:
                 return
             old = books.unfinished(tx, created_before=tx.now - config.settle_after)
         for object_id in old:
-            self.settle(object_id, succeeded=True)
+            # Decided by somebody else in the meantime: as good.
+            with suppress(NotOpen):
+                self.settle(object_id, succeeded=True)
 
     def settle(self, object_id: str, *, succeeded: bool) -> Json:
         """Decide an open payment intent, refund or payout; return it.
@@ -137,7 +145,7 @@ class Exchange:
             method=request.method,
             path=request.path,
             idempotency_key=request.idempotency_key,
-            reference=requests.reference_of(params) or lookups.reference_sought(params),
+            reference=_reference_of(params),
             amount=requests.amount_of(params),
         )
         return Received(
@@ -238,6 +246,11 @@ class Exchange:
             self._dispatcher.deliver(call.deliveries)
         elif call.deliveries:
             self._dispatcher.nudge()
+
+
+def _reference_of(params: Json) -> str | None:
+    """Return the reference that a request gives its object, or looks for."""
+    return requests.reference_of(params) or lookups.reference_sought(params)
 
 
 def _run(route: Route, call: Call) -> tuple[Answer, bool]:

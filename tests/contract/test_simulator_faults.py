@@ -84,7 +84,7 @@ def test_the_client_sees_the_fault_and_the_effects_tell_the_truth(
     seen, marked, then = SEEN[kind]
     gateway.add_fault(kind, seconds=LASTING.get(kind, 30))
 
-    assert _charge(gateway) == (seen, marked)
+    assert _charge(gateway, timeout=_patience(kind)) == (seen, marked)
 
     applied = KINDS[kind].applied is Applied.NOW
     assert len(gateway.effects()) == applied
@@ -97,7 +97,7 @@ def test_the_client_sees_the_fault_and_the_effects_tell_the_truth(
 def test_without_keys_a_repeat_is_a_second_effect(gateway: Gateway, kind: str) -> None:
     gateway.configure(idempotency=False)
     gateway.add_fault(kind, seconds=LASTING.get(kind, 30))
-    _charge(gateway)
+    _charge(gateway, timeout=_patience(kind))
     _charge(gateway)
     assert len(gateway.effects()) == 1 + (KINDS[kind].applied is Applied.NOW)
 
@@ -116,13 +116,13 @@ def test_late_success_applies_once_though_the_answer_was_lost(gateway: Gateway) 
 def test_a_status_is_written_down_only_when_one_was_sent(gateway: Gateway) -> None:
     for kind in ("reset_after", "hang_before", "truncate_after", "garbage_after", "refuse_503"):
         gateway.add_fault(kind)
-        _charge(gateway, key=kind)
+        _charge(gateway, key=kind, timeout=_patience(kind))
     assert [request["status"] for request in gateway.requests()] == [None, None, 200, None, 503]
 
 
 def test_a_status_is_taken_back_when_the_client_left_before_it(gateway: Gateway) -> None:
     gateway.add_fault("slow_after", seconds=30)
-    assert _charge(gateway) == ("timeout", False)
+    assert _charge(gateway, timeout=0.4) == ("timeout", False)
     eventually(gateway.requests, lambda received: received[0]["status"] is None)
 
 
@@ -172,6 +172,15 @@ def test_a_look_up_is_struck_only_where_path_and_method_match(
     gateway.add_fault("refuse_503", path, match=match)
     answer = requests.get(f"{gateway.url}/v1/refunds", auth=("sk_test_x", ""), timeout=5)
     assert answer.status_code == (503 if strikes else 200)
+
+
+def test_a_search_is_matched_by_the_reference_it_looks_for(gateway: Gateway) -> None:
+    path = "/v1/payment_intents/search"
+    gateway.add_fault("refuse_503", path, match={"reference": "mine"})
+    with gateway.client() as client:
+        client.v1.payment_intents.search({"query": "metadata['reference']:'other'"})
+        with pytest.raises(stripe.APIError):
+            client.v1.payment_intents.search({"query": "metadata['reference']:'mine'"})
 
 
 def test_what_can_only_be_read_is_struck_by_its_path(gateway: Gateway) -> None:
@@ -264,7 +273,7 @@ def test_a_reset_forgets_also_what_is_under_way(gateway: Gateway) -> None:
     gateway.configure(latency=0.3)
     gateway.add_fault("late_success", match={"reference": "late"}, seconds=0.2)
     with ThreadPoolExecutor() as pool:
-        under_way = pool.submit(_charge, gateway, timeout=5)
+        under_way = pool.submit(_charge, gateway)
         with pytest.raises(stripe.APIConnectionError):
             gateway.charge(reference="late")
         eventually(gateway.requests, lambda received: len(received) == 2)
@@ -276,7 +285,7 @@ def test_a_reset_forgets_also_what_is_under_way(gateway: Gateway) -> None:
     assert gateway.control("GET", "config")["latency"] == 0
 
 
-def _charge(gateway: Gateway, *, key: str = "k1", timeout: float = 0.4) -> tuple[str, bool]:
+def _charge(gateway: Gateway, *, key: str = "k1", timeout: float = 5) -> tuple[str, bool]:
     """Charge under a key; return what was seen, and whether it bore the gateway's mark."""
     try:
         intent = gateway.charge(key=key, timeout=timeout)
@@ -286,6 +295,11 @@ def _charge(gateway: Gateway, *, key: str = "k1", timeout: float = 0.4) -> tuple
         return str(error.http_status), "Request-Id" in (error.headers or {})
     assert intent.last_response is not None
     return intent.status, "Request-Id" in intent.last_response.headers
+
+
+def _patience(kind: str) -> float:
+    """Return the client's timeout: short only where it is what ends the call."""
+    return 0.4 if SEEN[kind][0] == "timeout" else 5
 
 
 def _broken(cause: BaseException | None) -> str:

@@ -16,7 +16,6 @@ from payments.simulator.control_input import (
     only,
 )
 from payments.simulator.faults.kinds import KINDS, FaultKind
-from payments.simulator.record.requests import amount_of, reference_of
 from payments.simulator.record.store import Row, Tx
 from payments.simulator.wire.http import Json, Request
 
@@ -91,13 +90,9 @@ def take_unread(tx: Tx, request: Request) -> Fault | None:
     return None
 
 
-def take(tx: Tx, request: Request, params: Json) -> Fault | None:
+def take(tx: Tx, request: Request, *, amount: int | None, reference: str | None) -> Fault | None:
     """Use up the fault that is next for this request, if there is one."""
-    facts = {
-        **_head_facts(request),
-        "amount": amount_of(params),
-        "reference": reference_of(params),
-    }
+    facts = {**_head_facts(request), "amount": amount, "reference": reference}
     for row in _waiting(tx, request):
         if _matches(json.loads(row["match"]), facts, fields=_FIELDS):
             return _use_up(tx, row)
