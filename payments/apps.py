@@ -10,3 +10,7 @@ class PaymentsConfig(AppConfig):
     label = "payments"
     verbose_name = "Payments"
     default_auto_field = "django.db.models.BigAutoField"
+
+    def ready(self) -> None:
+        """Register what is registered by being imported."""
+        from payments import resolvers  # noqa: F401 - registers the resolvers

@@ -6,9 +6,7 @@ A body that carries nothing of the request is the same whoever renders it: the v
 from collections.abc import Mapping
 from typing import Any
 
-from rest_framework.exceptions import APIException
-
-from idempotency.exceptions import CallRejected
+from rest_framework.exceptions import APIException, ValidationError
 
 
 class Verdict(APIException):
@@ -24,10 +22,19 @@ class Verdict(APIException):
         self.reason = reason
         self.gateway_reference = gateway_reference
 
-    @classmethod
-    def from_rejection(cls, rejected: CallRejected) -> "Verdict":
-        """Return the verdict that a refused call means."""
-        return cls(reason=rejected.code, gateway_reference=rejected.reference)
+
+class AccountUnknown(ValidationError):
+    """A field names no account of the merchant."""
+
+    def __init__(self, field: str) -> None:
+        super().__init__({field: ["There is no such account of yours."]})
+
+
+class CurrenciesDiffer(ValidationError):
+    """Two accounts hold different currencies."""
+
+    def __init__(self) -> None:
+        super().__init__({"to_account": ["Both accounts must hold the same currency."]})
 
 
 class PaymentDeclined(Verdict):

@@ -1,5 +1,14 @@
 """Routes under /api/."""
 
-from django.urls import URLPattern, URLResolver
+from rest_framework.routers import SimpleRouter
 
-urlpatterns: list[URLPattern | URLResolver] = []
+from payments.views import AccountViewSet, PaymentViewSet, TransferViewSet
+
+app_name = "payments"
+
+router = SimpleRouter()
+router.register("payments", PaymentViewSet, basename="payment")
+router.register("transfers", TransferViewSet, basename="transfer")
+router.register("accounts", AccountViewSet, basename="account")
+
+urlpatterns = router.urls

@@ -5,6 +5,7 @@ import uuid
 from django.db import models
 from django.db.models import F, Q
 from django.db.models.functions import Now
+from django.urls import reverse
 
 from payments.models.base import (
     MadeUnderKey,
@@ -69,3 +70,7 @@ class Transfer(MadeUnderKey):
 
     def __str__(self) -> str:
         return f"Transfer of {shown(self.amount, self.currency)}"
+
+    def get_absolute_url(self) -> str:
+        """Return its address in the API."""
+        return reverse("payments:transfer-detail", args=[self.pk])

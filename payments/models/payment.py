@@ -4,6 +4,7 @@ from typing import ClassVar
 
 from django.db import models
 from django.db.models import F, Q
+from django.urls import reverse
 
 from payments.models.base import (
     MadeUnderKey,
@@ -94,6 +95,10 @@ class Payment(MadeUnderKey, Moving):
 
     def __str__(self) -> str:
         return f"Charge of {shown(self.amount, self.currency)} for order {self.order_id}"
+
+    def get_absolute_url(self) -> str:
+        """Return its address in the API."""
+        return reverse("payments:payment-detail", args=[self.pk])
 
     @property
     def left(self) -> int:

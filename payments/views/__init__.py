@@ -1,0 +1,6 @@
+"""The API: each handler parses, makes one call into the services, and answers."""
+
+from payments.views.accounts import AccountViewSet, TransferViewSet
+from payments.views.payments import PaymentViewSet
+
+__all__ = ["AccountViewSet", "PaymentViewSet", "TransferViewSet"]

@@ -1,0 +1,44 @@
+"""What all views share: who may come in, whose objects they see, how lists are cut into pages."""
+
+from typing import Any
+
+from rest_framework.pagination import CursorPagination
+from rest_framework.permissions import IsAuthenticated
+from rest_framework.request import Request
+from rest_framework.viewsets import GenericViewSet
+
+from payments.models import Merchant
+from payments.queries import merchant_of
+
+
+class ActsForMerchant(IsAuthenticated):
+    """Only API users of a merchant: staff look at the console instead, and never pay."""
+
+    message = "Only API users of a merchant may do this."
+
+    def has_permission(self, request: Request, view: Any) -> bool:
+        return super().has_permission(request, view) and merchant_of(request.user) is not None
+
+
+class Pages(CursorPagination):
+    """Pages by position: new rows neither shift nor repeat what was read, and nothing is counted."""
+
+    ordering = ("-created_at", "-id")
+    page_size = 50
+    page_size_query_param = "page_size"
+    max_page_size = 200
+
+
+class MerchantViewSet(GenericViewSet[Any]):
+    """A view of what belongs to the caller's merchant; everything else is not there."""
+
+    permission_classes = [ActsForMerchant]
+    pagination_class = Pages
+
+    @property
+    def merchant(self) -> Merchant:
+        """The caller's merchant, which the permission has made sure of."""
+        merchant = merchant_of(self.request.user)
+        if merchant is None:
+            raise RuntimeError("A view was reached without its permission.")
+        return merchant

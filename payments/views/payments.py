@@ -1,0 +1,51 @@
+"""Payments: charge now, read later."""
+
+from typing import Any
+
+from django.db.models import QuerySet
+from drf_spectacular.utils import extend_schema
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from idempotency.decorators import idempotent
+from payments import queries, services
+from payments.models import Payment
+from payments.serializers import PaymentIn, PaymentOut
+from payments.views.base import MerchantViewSet
+
+
+class PaymentViewSet(MerchantViewSet):
+    """Payments of the caller's merchant."""
+
+    serializer_class = PaymentOut
+    queryset = Payment.objects.none()
+
+    @extend_schema(request=PaymentIn, responses={201: PaymentOut})
+    @idempotent(operation="payments.create", required=True)
+    def create(self, request: Request) -> Response:
+        """Charge a customer now."""
+        order = PaymentIn.parse(request.data)
+        payment = services.create_payment(merchant=self.merchant, order=order, claim=request.claim)
+        return self.created(payment)
+
+    def list(self, request: Request) -> Response:
+        """Return the payments, newest first, a page at a time."""
+        page = self.paginate_queryset(self.get_queryset()) or []
+        queries.with_shown_status(page)
+        return self.get_paginated_response(PaymentOut(page, many=True).data)
+
+    def retrieve(self, request: Request, *args: Any, **kwargs: Any) -> Response:
+        """Return one payment."""
+        payment = self.get_object()
+        queries.with_shown_status([payment])
+        return Response(PaymentOut(payment).data)
+
+    def get_queryset(self) -> QuerySet[Payment]:
+        """Return what the caller may see."""
+        return queries.payments_of(self.merchant)
+
+    @staticmethod
+    def created(payment: Payment) -> Response:
+        """Return the answer to the request that made the payment, whoever gives it and whenever."""
+        headers = {"Location": payment.get_absolute_url()}
+        return Response(PaymentOut(payment).data, status=201, headers=headers)
