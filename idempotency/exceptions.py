@@ -103,6 +103,23 @@ class TemporaryFailure(IdempotencyError):
         self.retry_after = retry_after
 
 
+class Cancelled(IdempotencyError):
+    """Deferred work was cancelled while it waited; nothing happened."""
+
+
+class MessageRefused(IdempotencyError):
+    """A message can neither be worked on now nor counts as done.
+
+    Attributes:
+        code: `in-progress` (another copy is being worked on), `outcome-unknown`, or `key-reused` (its id stands for
+            another message).
+    """
+
+    def __init__(self, detail: str, *, code: str) -> None:
+        super().__init__(detail)
+        self.code = code
+
+
 class OptimisticConflict(IdempotencyError):
     """Somebody else changed the row first: re-read and recompute the whole unit of work, never repeat the statement."""
 

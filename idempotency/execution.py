@@ -12,7 +12,8 @@ The journal has the last word, and it has it in the database: each write carries
 swallows an error, or a claim that was superseded, settles nothing that is not so.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import Protocol, TypeVar
@@ -23,7 +24,7 @@ from django.db.transaction import TransactionManagementError
 from idempotency.conf import conf
 from idempotency.exceptions import CallUnknown, Fenced
 from idempotency.ledger import journal, queries, settlement
-from idempotency.ledger.claim import Claim
+from idempotency.ledger.claim import Claim, claim_scope
 
 T = TypeVar("T")
 T_contra = TypeVar("T_contra", contravariant=True)
@@ -92,7 +93,8 @@ def execute(*, claim: Claim, run: Callable[[], T], settler: Settler[T]) -> Ended
     """
     claim.phases.begin_effects()
     try:
-        value = run()
+        with claim_scope(claim):
+            value = run()
     except BaseException as error:
         ended = _close(claim, settler, error, partial(_after_error, claim, settler, error))
         if not isinstance(error, Exception):
@@ -101,6 +103,30 @@ def execute(*, claim: Claim, run: Callable[[], T], settler: Settler[T]) -> Ended
     if settler.is_failure(value):
         return _close(claim, settler, None, partial(_after_error, claim, settler, None))
     return _close(claim, settler, None, partial(_after_value, claim, settler, value))
+
+
+@contextmanager
+def settling(*, claim: Claim, settler: Settler[None]) -> Iterator[None]:
+    """Run a block in the claim's open phase and settle the key by how it ended; what it raised goes on.
+
+    Raises:
+        Fenced: the key has another owner; the block's effects are undone.
+        CallUnknown: the block has ended, and whether it was kept is not known.
+    """
+    claim.phases.begin_effects()
+    try:
+        with claim_scope(claim):
+            yield
+    except BaseException as error:
+        _close(claim, settler, error, partial(_after_error, claim, settler, error))
+        raise
+    match _close(claim, settler, None, partial(_after_value, claim, settler, None)):
+        case Settled():
+            return
+        case Free(error=error) | Unknown(error=error):
+            raise error or CallUnknown("Whether the work was kept is not known yet.")
+        case Overtaken():
+            raise Fenced("The key has another owner by now.")
 
 
 def _close(
@@ -142,7 +168,8 @@ def _after_error(claim: Claim, settler: Settler[T], error: BaseException | None)
     if final and error is not None and settler.refused(claim, error):
         claim.phases.commit()
         return Settled()
-    if not claim.called:
+    forbidden = isinstance(error, CallUnknown) and claim.exists and not claim.fresh
+    if not claim.called and not forbidden:
         claim.phases.roll_back()
         return Unknown(error) if claim.resumed else Free(error)
     if not final and settler.undone(claim, error):

@@ -170,6 +170,33 @@ class RunEnded(Event):
     key_id: str = ""
 
 
+# -- deferred work ---------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class OperationMoved(Event):
+    """A run of deferred work has ended, or it was cancelled; emitted within the settling transaction."""
+
+    LABELS: ClassVar[tuple[str, ...]] = ("operation", "to")
+
+    operation: str
+    to: str
+    """`completed`, `refused`, `gave-up`, `cancelled` or `waits`."""
+    attempts: int
+    """Runs begun so far."""
+    key_id: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class NudgeLost(Event):
+    """A message to the workers was not published; the sweep will find the work."""
+
+    LABELS: ClassVar[tuple[str, ...]] = ("reason",)
+
+    reason: str
+    """`queue-full`, or the error's class."""
+
+
 # -- the bus ---------------------------------------------------------------------------------------
 
 E = TypeVar("E", bound=Event)

@@ -6,4 +6,10 @@ from idempotency import views
 
 urlpatterns = [
     path("problems/<slug:code>/", views.problem_page, name="idempotency-problem"),
+    path("api/operations/<uuid:id>/", views.OperationView.as_view(), name="idempotency-operation"),
+    path(
+        "api/operations/<uuid:id>/cancel/",
+        views.OperationCancelView.as_view(),
+        name="idempotency-operation-cancel",
+    ),
 ]

@@ -1,7 +1,9 @@
 """The claim: what a handler holds while it works, and its only way to call outside."""
 
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
 
@@ -42,7 +44,8 @@ class Claim:
         key, scope, operation: the identity.
         generation: which life of the key this is.
         exists: whether the key is in the ledger; a request without a key gets its row when there is something to keep.
-        called: whether this claim has committed a phase for an outside call.
+        called: whether this claim has committed a phase, for an outside call or as the begin of a deferred run: how it
+            ends must then be written, it cannot be rolled back.
         resumed: whether an earlier run was applied in part, and this one is to finish it.
         promised: set where the handler deferred its work: the key then waits for a runner.
         last_ending: the sender that ended last and how, in case its transaction is lost.
@@ -248,6 +251,24 @@ class Claim:
             )
         self.phases.commit()
         raise Fenced("The key has another owner by now.")
+
+
+_CURRENT: ContextVar[Claim | None] = ContextVar("idempotency_claim", default=None)
+
+
+def current_claim() -> Claim | None:
+    """Return the claim whose work this context does, or None."""
+    return _CURRENT.get()
+
+
+@contextmanager
+def claim_scope(claim: Claim) -> Iterator[None]:
+    """Make it the context's claim."""
+    token = _CURRENT.set(claim)
+    try:
+        yield
+    finally:
+        _CURRENT.reset(token)
 
 
 def _next_rotation(earlier: journal.Recorded | None, downstream: Downstream) -> int:

@@ -1,14 +1,19 @@
 """Forgetting, in small steps: answers after RESULT_TTL, whole keys after KEY_TTL (R20, R21).
 
 Only settled keys that nobody watches go. A batch is one short statement that skips locked rows, so it waits for nobody
-and nobody waits for it; a purge that is killed goes on where it was.
+and nobody waits for it; a purge that is killed goes on where it was. Ages are compared with `statement_timestamp()`,
+which is stable: it bounds the walk over the index, where the volatile `clock_timestamp()` would have it read whole.
 """
 
 from dataclasses import dataclass
 
 from django.db import connections
 
+from idempotency.clock import SYSTEM
 from idempotency.conf import conf
+
+SECONDS = 20.0
+"""For one purge: well below the hard limit of the task that it may run in."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,6 +22,17 @@ class Purged:
 
     answers: int
     keys: int
+
+
+def purge(*, seconds: float = SECONDS) -> Purged:
+    """Remove what has expired, batch by batch, until nothing is left or the seconds are over."""
+    until = SYSTEM.now() + seconds
+    answers = keys = 0
+    while True:
+        batch = purge_batch(limit=conf.PURGE_BATCH)
+        answers, keys = answers + batch.answers, keys + batch.keys
+        if batch == Purged(0, 0) or SYSTEM.now() >= until:
+            return Purged(answers=answers, keys=keys)
 
 
 def purge_batch(*, limit: int) -> Purged:
@@ -32,7 +48,7 @@ def purge_batch(*, limit: int) -> Purged:
 _KEYS = """
 WITH gone AS MATERIALIZED (
     SELECT id FROM idempotency_key
-    WHERE settled_at <= clock_timestamp() - %(key_ttl)s * interval '1 second' AND NOT watched
+    WHERE settled_at <= statement_timestamp() - %(key_ttl)s * interval '1 second' AND NOT watched
     ORDER BY settled_at LIMIT %(limit)s FOR UPDATE SKIP LOCKED
 ), senders AS (
     DELETE FROM idempotency_sender x USING idempotency_step s, gone WHERE x.step_id = s.id AND s.key_id = gone.id
@@ -47,7 +63,7 @@ DELETE FROM idempotency_key k USING gone WHERE k.id = gone.id
 _ANSWERS = """
 WITH old AS MATERIALIZED (
     SELECT id FROM idempotency_key
-    WHERE settled_at <= clock_timestamp() - %(result_ttl)s * interval '1 second' AND body IS NOT NULL
+    WHERE settled_at <= statement_timestamp() - %(result_ttl)s * interval '1 second' AND body IS NOT NULL
     ORDER BY settled_at LIMIT %(limit)s FOR NO KEY UPDATE SKIP LOCKED
 )
 UPDATE idempotency_key k SET body = NULL, headers = '{}', note = 'expired' FROM old WHERE k.id = old.id

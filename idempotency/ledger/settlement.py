@@ -41,14 +41,18 @@ def complete(
     settlement: Settlement,
     called: bool,
     refusal: bool = False,
+    over_open: bool = False,
 ) -> bool:
     """Settle the key with its final answer.
 
     Args:
         called: whether the key may have a journal; if not, only a key without one is completed.
         refusal: the answer says that nothing was done, so nothing may have been applied.
+        over_open: a person closes the key although a sender may still act; it has to be watched then (R37).
     """
     guard = f"NOT EXISTS ({OPEN_STEP})" if called else "NOT k.call_begun"
+    if over_open:
+        guard = "true"
     if refusal and called:
         guard += f" AND NOT EXISTS ({APPLIED_STEP})"
     return _write(
@@ -118,7 +122,9 @@ def wait_again(
     delay: float,
     tolerate: bool = False,
 ) -> bool:
-    """Give up the lease of a deferred key until `delay` seconds from now; nothing is known to have happened.
+    """Give up the lease of a deferred key until `delay` seconds from now: certainly nothing happened.
+
+    Refused while a step is applied, or open.
 
     Args:
         tolerate: as for `release`.
@@ -129,7 +135,7 @@ def wait_again(
         UPDATE idempotency_key AS k SET lease_until = NULL, token = k.token + 1,
             due_at = clock_timestamp() + %(delay)s * interval '1 second'
         WHERE k.id = %(id)s AND k.token = %(token)s AND k.state = 'in_progress' AND k.deferred
-          AND NOT EXISTS ({_open_step(tolerate=tolerate)})
+          AND NOT EXISTS ({_open_step(tolerate=tolerate)}) AND NOT EXISTS ({APPLIED_STEP})
         """,
         {"id": key_id, "token": token, "delay": delay},
     )

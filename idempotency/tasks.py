@@ -1,0 +1,41 @@
+"""Celery's shells, one call each: what is done, and that it may be done twice, is decided below.
+
+All of it can also run without Celery: `manage.py idempotency_wake --run`, `idempotency_reconcile`, `idempotency_purge`.
+"""
+
+import uuid
+
+from celery import shared_task
+
+from idempotency import reconciliation
+from idempotency.ledger.purge import purge as purge_expired
+from idempotency.operations import heartbeat, runner
+from idempotency.operations import wake as waking
+
+
+@shared_task(name=waking.RUN_TASK)
+def run(key_id: str | None = None) -> None:
+    """Run the work of one key, or without one whatever is due."""
+    if key_id is None:
+        runner.drain()
+    else:
+        runner.run(key_id=uuid.UUID(key_id))
+
+
+@shared_task(name="idempotency.tasks.wake")
+def wake() -> None:
+    """Nudge workers for all deferred work that is due."""
+    heartbeat.beat(name="wake", detail={"nudges": waking.sweep()})
+
+
+@shared_task(name="idempotency.tasks.reconcile")
+def reconcile() -> None:
+    """Ask about the keys of which nobody knows how they ended."""
+    heartbeat.beat(name="reconcile", detail={"keys": len(reconciliation.run())})
+
+
+@shared_task(name="idempotency.tasks.purge")
+def purge() -> None:
+    """Forget what has expired."""
+    purged = purge_expired()
+    heartbeat.beat(name="purge", detail={"answers": purged.answers, "keys": purged.keys})
