@@ -1,0 +1,124 @@
+"""Checks of the decorated views that the URL conf leads to."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from django.conf import settings
+from django.core.checks import CheckMessage, Error, Warning  # noqa: A004
+from rest_framework.permissions import AllowAny
+from rest_framework.views import APIView
+
+from idempotency.checks.walk import Decorated, decorated_handlers
+
+_MAX_OPERATION = 100
+_SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
+
+
+def check_routes(**kwargs: Any) -> list[CheckMessage]:
+    """Report every decorated handler that cannot keep its promise where it is mounted."""
+    handlers = list(decorated_handlers())
+    # A handler with two routes, e.g. one with a format suffix, is judged once.
+    once = {(one.label, one.methods): one for one in reversed(handlers)}
+    messages: list[CheckMessage] = []
+    for one in reversed(once.values()):
+        if one.view is None:
+            messages.append(_not_a_drf_view(one))
+            continue
+        messages += [*_transaction(one), *_caller(one, one.view), *_methods(one), *_name(one)]
+    return messages + list(_same_names(handlers))
+
+
+def _not_a_drf_view(one: Decorated) -> CheckMessage:
+    return Error(
+        f"{one.label} is decorated with @idempotent but is not a DRF view.",
+        hint="Put @api_view above @idempotent, or decorate a method of an APIView.",
+        id="idempotency.E023",
+    )
+
+
+def _transaction(one: Decorated) -> Iterator[CheckMessage]:
+    opted_out = getattr(one.callback, "_non_atomic_requests", set())
+    for alias, database in settings.DATABASES.items():
+        if database.get("ATOMIC_REQUESTS") and alias not in opted_out:
+            argument = "" if alias == "default" else f"(using={alias!r})"
+            decorator = f"transaction.non_atomic_requests{argument}"
+            yield Error(
+                f"{one.label} runs inside ATOMIC_REQUESTS of the database {alias!r}.",
+                hint=(
+                    "Its outside calls would be made within a transaction. Opt out with "
+                    f'@method_decorator({decorator}, name="dispatch") on the view, or '
+                    f"@{decorator} above @api_view."
+                ),
+                id="idempotency.E020",
+            )
+
+
+def _caller(one: Decorated, view: type[APIView]) -> Iterator[CheckMessage]:
+    configured = getattr(settings, "IDEMPOTENCY", {})
+    if one.config.scope is not None or configured.get("SCOPE") is not None:
+        return
+    if "get_permissions" in vars(view) or view.get_permissions is not APIView.get_permissions:
+        # Who may call is decided per request.
+        return
+    initial = getattr(one.callback, "initkwargs", {})
+    permissions = initial.get("permission_classes", view.permission_classes)
+    if all(permission is AllowAny for permission in permissions):
+        yield Error(
+            f"{one.label} lets anonymous callers in, but nothing says whose keys theirs are.",
+            hint="Require authentication, or give @idempotent a scope callable.",
+            id="idempotency.E022",
+        )
+
+
+def _methods(one: Decorated) -> Iterator[CheckMessage]:
+    if safe := _SAFE.intersection(one.config.methods):
+        yield Error(
+            f"{one.label} is to honour keys on {', '.join(sorted(safe))}.",
+            hint="Safe methods need no key: they change nothing.",
+            id="idempotency.E025",
+        )
+    unprotected = [method for method in one.methods if method not in one.config.methods]
+    hint = f"Give @idempotent methods=({', '.join(map(repr, one.methods))},)."
+    if len(unprotected) == len(one.methods):
+        yield Error(
+            f"@idempotent has no effect on {one.label}: it is reached by "
+            f"{', '.join(one.methods)} only.",
+            hint=hint,
+            id="idempotency.E024",
+        )
+    elif unsafe := [method for method in unprotected if method not in _SAFE]:
+        yield Warning(
+            f"{one.label} honours no key on {', '.join(unsafe)}.",
+            hint=hint,
+            id="idempotency.W021",
+        )
+
+
+def _name(one: Decorated) -> Iterator[CheckMessage]:
+    operation = one.config.operation
+    if operation is None:
+        yield Warning(
+            f"{one.label} has no operation name of its own: its route's name is used.",
+            hint='Give @idempotent operation="…": keys would be new after a route is renamed.',
+            id="idempotency.W020",
+        )
+    elif not 1 <= len(operation) <= _MAX_OPERATION or not operation.isprintable():
+        yield Error(
+            f"{one.label} has the operation name {operation!r}.",
+            hint=f"A name has 1 to {_MAX_OPERATION} printable characters.",
+            id="idempotency.E026",
+        )
+
+
+def _same_names(handlers: list[Decorated]) -> Iterator[CheckMessage]:
+    labels: dict[str, dict[str, None]] = {}
+    for one in handlers:
+        if one.config.operation is not None:
+            labels.setdefault(one.config.operation, {})[one.label] = None
+    for operation, names in labels.items():
+        if len(names) > 1:
+            yield Error(
+                f"The operation {operation!r} is the name of {' and '.join(names)}.",
+                hint="Give each handler its own name: one key would mean both.",
+                id="idempotency.E021",
+            )
