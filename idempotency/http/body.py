@@ -49,7 +49,8 @@ def read_body(*, request: HttpRequest | Request) -> Body:
     Raises:
         BodyInvalid: not well formed, or not in one way only.
         BodyUnreadable: it did not arrive whole.
-        BodyTooLarge: beyond Django's DATA_UPLOAD_* settings, which the view would meet as well.
+        BodyTooLarge: beyond Django's DATA_UPLOAD_* settings. All but uploaded files is read into
+            memory, so DATA_UPLOAD_MAX_MEMORY_SIZE holds for a raw body too.
         LengthRequired: sent in chunks without a length, so that DRF would see no body.
         Misuse: something read the body before and did not keep it.
     """

@@ -18,6 +18,8 @@ REPLAYED = "Idempotent-Replayed"
 TOO_LARGE = "too-large"
 STREAMING = "streaming"
 UNRENDERABLE = "unrenderable"
+MAX_CONTENT_TYPE = 100
+"""Characters; a longer one has no place in the ledger."""
 
 
 class Unrenderable(IdempotencyError):
@@ -57,10 +59,13 @@ def freeze(*, response: HttpResponseBase, max_bytes: int) -> Answer:
     `too-large`, `streaming` or `unrenderable` (lazy and not rendered).
     """
     body, note = _body(response, max_bytes)
+    content_type = response.headers.get("Content-Type", "")
+    if len(content_type) > MAX_CONTENT_TYPE or "\x00" in content_type:
+        body, note, content_type = None, TOO_LARGE, ""
     return Answer(
         status=response.status_code,
         body=body,
-        content_type=response.headers.get("Content-Type", ""),
+        content_type=content_type,
         headers=_kept_headers(response),
         note=note,
     )
@@ -101,4 +106,6 @@ def _body(response: HttpResponseBase, max_bytes: int) -> tuple[bytes | None, str
 def _kept_headers(response: HttpResponseBase) -> dict[str, str]:
     # Content-Encoding says how to read the bytes: without it they are noise.
     names = (*conf.STORED_HEADERS, "Content-Encoding")
-    return {name: response.headers[name] for name in names if name in response.headers}
+    kept = {name: response.headers[name] for name in names if name in response.headers}
+    # PostgreSQL takes no NUL in JSON, and no server would send it.
+    return {name: value for name, value in kept.items() if "\x00" not in value}

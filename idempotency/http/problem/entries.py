@@ -100,6 +100,15 @@ KEYS = (
         safe_new_key=False,
     ),
     Entry(
+        code="not-done",
+        status=409,
+        title="The operation was closed as not done",
+        when="Nobody could tell whether it happened, and staff decided on evidence that it did not.",
+        client="To have it done, send it again under a new key.",
+        retryable=False,
+        safe_new_key=True,
+    ),
+    Entry(
         code="too-late",
         status=409,
         title="The operation can no longer be cancelled",

@@ -128,6 +128,10 @@ class ResultExpired(Problem, code="result-expired"):
     """The work is done and its answer is no longer kept (R20)."""
 
 
+class NotDone(Problem, code="not-done"):
+    """Staff closed the key on evidence that nothing happened (R37)."""
+
+
 class TooLate(Problem, code="too-late"):
     """The operation can no longer be cancelled (R34)."""
 

@@ -155,6 +155,12 @@ def test_only_allowed_headers_are_kept() -> None:
     assert not set(others) - {"Cache-Control"} & set(again.headers)
 
 
+def test_a_header_that_the_database_cannot_hold_is_left_out() -> None:
+    """D12."""
+    _, answer = kept(Response({}, headers={"Location": "/\x00", "ETag": '"1"'}))
+    assert answer.headers == {"ETag": '"1"'}
+
+
 @override_settings(IDEMPOTENCY={"STORED_HEADERS": ["X-Reference"]})
 def test_a_host_says_which_headers_are_kept() -> None:
     """R15."""
@@ -186,6 +192,7 @@ def test_no_content_stays_no_content() -> None:
         (FileResponse([b"a"]), "streaming"),
         (HttpResponse(b"x" * (MAX + 1)), "too-large"),
         (Response({"x": "y" * MAX}), "too-large"),
+        (HttpResponse(b"x", content_type="multipart/mixed; boundary=" + "x" * 99), "too-large"),
     ],
 )
 def test_what_cannot_be_kept_is_noted_and_the_caller_gets_it_all_the_same(
