@@ -37,7 +37,7 @@ def _not_a_drf_view(one: Decorated) -> CheckMessage:
 
 
 def _transaction(one: Decorated) -> Iterator[CheckMessage]:
-    opted_out = getattr(one.callback, "_non_atomic_requests", set())
+    opted_out: set[str] = getattr(one.callback, "_non_atomic_requests", set())
     for alias, database in settings.DATABASES.items():
         if database.get("ATOMIC_REQUESTS") and alias not in opted_out:
             argument = "" if alias == "default" else f"(using={alias!r})"
