@@ -9,7 +9,6 @@ from django.http import Http404
 from django.http.response import HttpResponseBase
 from rest_framework.exceptions import APIException, PermissionDenied, ValidationError
 from rest_framework.request import Request
-from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from idempotency import http
@@ -96,12 +95,11 @@ class RequestSettler:
         """Keep a verdict, provided that nothing was applied."""
         if not claim.exists:
             return False
-        response = self._respond(error)
         wrote = settlement.complete(
             connection=claim.phases.connection,
             key_id=claim.id,
             token=claim.token,
-            answer=self._keep(response),
+            answer=self.answer_to(error),
             settlement=self._settlement,
             called=claim.may_have_called(),
             refusal=True,
@@ -125,14 +123,15 @@ class RequestSettler:
             self._tell(claim, State.RELEASED, error)
         return wrote
 
+    def answer_to(self, error: BaseException) -> Answer:
+        """Return the answer that a verdict gets from the view's own exception handler."""
+        if isinstance(error, CallError):
+            error = http.problem.from_call_error(error)
+        return self._keep(http.problem.respond(exc=cast(Exception, error), view=self._view))
+
     def _tell(self, claim: Claim, state: State, error: BaseException | None) -> None:
         if self._ended is not None:
             self._ended(claim=claim, state=state, error=error)
-
-    def _respond(self, error: BaseException) -> Response:
-        if isinstance(error, CallError):
-            error = http.problem.from_call_error(error)
-        return http.handler.respond(exc=cast(Exception, error), view=self._view)
 
     def _keep(self, response: HttpResponseBase) -> Answer:
         """Render and freeze; what cannot be rendered is done all the same, and says so (R17)."""

@@ -164,7 +164,7 @@ class _Exchange:
         except APIException as error:
             if not claim.exists:
                 raise
-            response = http.handler.respond(exc=error, view=self._view)
+            response = http.problem.respond(exc=error, view=self._view)
         if claim.exists:
             response.headers[http.header.NAME] = self._identity.key
         return response

@@ -210,7 +210,8 @@ FROM idempotency_key WHERE id = %(id)s
 _STEPS = """
 SELECT s.id, s.name, s.keyed, s.settling_seconds, s.downstream_key, s.payload, s.reference, s.first_send_at,
     s.result, (
-        SELECT json_agg(json_build_array(x.id, x.ending, x.ended_at, x.send_before, x.dead_at, x.evidence) ORDER BY x.id)
+        SELECT json_agg(
+            json_build_array(x.id, x.ending, x.ended_at, x.send_before, x.dead_at, x.evidence) ORDER BY x.id)
         FROM idempotency_sender x WHERE x.step_id = s.id)
 FROM idempotency_step s JOIN idempotency_key k ON k.id = s.key_id AND k.generation = s.generation
 WHERE s.key_id = %(id)s ORDER BY s.id

@@ -2,7 +2,6 @@
 
 import json
 import uuid
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -40,12 +39,11 @@ class Caller:
 
 
 @pytest.fixture(autouse=True)
-def _host(settings: Any) -> Iterator[None]:
+def _host(settings: Any) -> None:
     settings.ROOT_URLCONF = "tests.support.host"
     settings.IDEMPOTENCY = {**settings.IDEMPOTENCY, "TENANT": None}
     host.other_side.reset()
     host.ChargeResolver.told.clear()
-    yield
 
 
 @pytest.fixture

@@ -138,12 +138,14 @@ def test_a3_a_refused_twin_frees_nobody_elses_key(caller: Caller, key: str) -> N
     told: list[str] = []
 
     def meanwhile() -> None:
-        for body in ({"name": "a"}, {"name": "other"}, {"name": "a"}):
-            told.append(
-                together(1, lambda _, body=body: caller.post("/charge/", body, key=key))[0].json()[
+        def twin(name: str) -> str:
+            return str(
+                together(1, lambda _: caller.post("/charge/", {"name": name}, key=key))[0].json()[
                     "code"
                 ]
             )
+
+        told.extend(twin(name) for name in ("a", "other", "a"))
 
     other_side.script.append(meanwhile)
     first = caller.post("/charge/", {"name": "a"}, key=key)

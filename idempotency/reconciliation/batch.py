@@ -1,0 +1,53 @@
+"""Everything whose turn it is, in one bounded batch."""
+
+import logging
+import uuid
+
+from django.db import connections
+
+from idempotency.conf import conf
+from idempotency.ledger import lookups, settlement
+from idempotency.reconciliation.later import put_off
+from idempotency.reconciliation.report import Report
+from idempotency.reconciliation.single import reconcile
+
+logger = logging.getLogger(__name__)
+
+_TURN = 30.0
+"""Seconds for which a key that is being looked up is nobody else's turn."""
+
+
+def run(*, limit: int | None = None, dry_run: bool = False) -> list[Report]:
+    """Reconcile every key whose turn it is, in one bounded batch; return what came of each."""
+    limit = limit or conf.RECONCILE_BATCH
+    connection = connections[conf.DATABASE]
+    if dry_run:
+        return [_dry(key_id) for key_id in lookups.due(connection=connection, limit=limit)]
+    lookups.note_the_dead(connection=connection)
+    settlement.lapse(connection=connection, limit=limit)
+    taken = lookups.take_due(connection=connection, limit=limit, lease=_TURN)
+    return [_safely(key_id) for key_id in taken]
+
+
+def _safely(key_id: uuid.UUID) -> Report:
+    """Reconcile one key of a batch; what goes wrong with it must not stop the others."""
+    try:
+        return reconcile(key_id=key_id)
+    except Exception as error:
+        logger.exception("Key %s could not be reconciled", key_id)
+        put_off(key_id, answered=False)
+        return Report(key_id, "unreachable", None, f"{type(error).__name__}: {error}")
+
+
+def _dry(key_id: uuid.UUID) -> Report:
+    """Say what a look-up would find, and write nothing."""
+    seen = lookups.snapshot(connection=connections[conf.DATABASE], key_id=key_id)
+    if seen is None:
+        return Report(key_id, "moved", None)
+    words = [
+        f"{s.name}: {'applied' if s.result else 'open' if s.is_open else 'ended'}"
+        for s in seen.steps
+    ]
+    return Report(
+        key_id, "would-ask" if seen.is_open else "would-settle", seen.state, "; ".join(words)
+    )

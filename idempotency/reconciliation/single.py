@@ -1,0 +1,70 @@
+"""One key: look it up, judge what the answers prove, settle it or come back later."""
+
+import uuid
+
+from django.db import connections
+
+from idempotency.conf import conf
+from idempotency.exceptions import CallError
+from idempotency.ledger import lookups
+from idempotency.ledger.lookups import Snapshot
+from idempotency.ledger.phases import phase
+from idempotency.operations.registry import Resolver, resolver_of
+from idempotency.reconciliation.ending import settle
+from idempotency.reconciliation.findings import Findings, judge
+from idempotency.reconciliation.later import put_off
+from idempotency.reconciliation.report import Report
+from idempotency.reconciliation.watch import watch
+from idempotency.resilience import Deadline, deadline_scope
+from idempotency.types import LookUp, State
+
+
+def reconcile(*, key_id: uuid.UUID, by: str = "reconciler") -> Report:
+    """Find out what happened to one key and settle it if that is known."""
+    seen = lookups.snapshot(connection=connections[conf.DATABASE], key_id=key_id)
+    if seen is None:
+        return Report(key_id, "moved", None)
+    if seen.state is not State.UNKNOWN:
+        return watch(seen) if seen.watched else Report(key_id, "settled", seen.state)
+    resolver = resolver_of(seen.identity.operation)
+    asked = _ask(seen, resolver)
+    if isinstance(asked, Report):
+        return asked
+    findings = judge(seen, asked)
+    if findings.stop is not None:
+        return _stop(seen, findings)
+    return settle(seen, findings, resolver, by=by)
+
+
+def _ask(seen: Snapshot, resolver: Resolver | None) -> dict[int, LookUp] | Report:
+    """Ask the other side about each step that may have been applied."""
+    open_steps = [step for step in seen.steps if step.is_open]
+    if not open_steps:
+        return {}
+    if resolver is None:
+        put_off(seen.id, answered=True, needs_person="No resolver is registered for it.", seen=seen)
+        return Report(seen.id, "needs-person", seen.state, "No resolver is registered.")
+    answers: dict[int, LookUp] = {}
+    for step in open_steps:
+        try:
+            with deadline_scope(Deadline.after(conf.REQUEST_BUDGET)):
+                answers[step.id] = resolver.look_up(step=step.open_step)
+        except CallError as error:
+            put_off(seen.id, answered=False, seen=seen)
+            return Report(seen.id, "unreachable", seen.state, f"{step.name}: {error}")
+    return answers
+
+
+def _stop(seen: Snapshot, findings: Findings) -> Report:
+    """Nothing can be settled yet; what is already proven is kept."""
+    if findings.applied:
+        with phase(using=conf.DATABASE) as phases:
+            lookups.record_proof(
+                connection=phases.connection, seen=seen, applied=findings.applied, ended={}
+            )
+    why = "A sender may still act, and the other side honours no keys."
+    needs_person = why if findings.stop == "needs-person" else ""
+    put_off(
+        seen.id, answered=True, needs_person=needs_person, seen=seen, after=findings.retry_after
+    )
+    return Report(seen.id, findings.stop or "", seen.state, needs_person)

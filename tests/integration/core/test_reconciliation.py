@@ -1,0 +1,400 @@
+"""Nobody knows yet: what a look-up proves, and what it does not (R11, R36–R39; A1, E11, I2–I5)."""
+
+import subprocess
+import sys
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import Group
+from django.core.management import call_command
+from django.db import connection
+from django.db.models import F
+
+from idempotency import reconciliation
+from idempotency.exceptions import CallFailed
+from idempotency.ledger.process import current_process
+from idempotency.models import Event, Key, Sender, Step
+from idempotency.types import Absent, OutsideResult, Pending, Rejected
+from tests.integration.core.conftest import Caller
+from tests.support.host import ChargeResolver, other_side
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+SETTLING = 20
+LEASE = 45
+
+
+def pass_time(seconds: float) -> None:
+    """Move the clock: everything that was written is that much older, and every date that much nearer."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "UPDATE idempotency_key SET lease_until = lease_until - %(s)s * interval '1 second', "
+            "next_lookup_at = next_lookup_at - %(s)s * interval '1 second', "
+            "unknown_since = unknown_since - %(s)s * interval '1 second', "
+            "settled_at = settled_at - %(s)s * interval '1 second', "
+            "claimed_at = claimed_at - %(s)s * interval '1 second'",
+            {"s": seconds},
+        )
+        cursor.execute(
+            "UPDATE idempotency_step SET first_send_at = first_send_at - %(s)s * interval '1 second', "
+            "resend_until = resend_until - %(s)s * interval '1 second'",
+            {"s": seconds},
+        )
+        cursor.execute(
+            "UPDATE idempotency_sender SET begun_at = begun_at - %(s)s * interval '1 second', "
+            "send_before = send_before - %(s)s * interval '1 second', "
+            "ended_at = ended_at - %(s)s * interval '1 second', "
+            "dead_at = dead_at - %(s)s * interval '1 second'",
+            {"s": seconds},
+        )
+
+
+def dead_process() -> dict[str, Any]:
+    """Return the identity of a process that has ended."""
+    process = subprocess.Popen([sys.executable, "-c", ""])
+    process.wait()
+    here = current_process()
+    return {
+        "boot_id": here.boot_id,
+        "pid_namespace": here.pid_namespace,
+        "pid": process.pid,
+        "process_started": "1",
+    }
+
+
+def orphan(caller: Caller, key: str, path: str = "/charge/", does: str = "apply") -> None:
+    """Leave the key as kill -9 during the call leaves it: journal committed, no ending, lease running."""
+    other_side.script.append(does)
+    caller.post(path, {"name": "a"}, key=key)
+    Group.objects.filter(name="a-done").delete()
+    Sender.objects.update(ending=None, ended_at=None, evidence={})
+    Step.objects.update(applied_at=None, result=None, reference="")
+    Key.objects.update(
+        state="in_progress",
+        lease_until=F("claimed_at") + timedelta(seconds=LEASE),
+        settled_at=None,
+        settled_by="",
+        status=None,
+        body=None,
+        content_type=None,
+        unknown_since=None,
+        unfinished=False,
+        next_lookup_at=None,
+        watched=False,
+    )
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "UPDATE idempotency_key SET lease_until = claimed_at + %s * interval '1 second'",
+            [LEASE],
+        )
+
+
+def run() -> list[str]:
+    return [report.decision for report in reconciliation.run()]
+
+
+def test_r36_lost_answer_is_found_and_finished_with_the_views_own_bytes(
+    caller: Caller, key: str
+) -> None:
+    other_side.script.append("apply-and-lose")
+    assert caller.post("/charge/", {"name": "a"}, key=key).status_code == 504
+    pass_time(5)
+    assert run() == ["applied"]
+
+    again = caller.post("/charge/", {"name": "a"}, key=key)
+    row = Key.objects.get()
+    assert (row.state, row.settled_by) == ("completed", "reconciler")
+    assert row.evidence["decision"] == "applied"
+    assert (again.status_code, again["Idempotent-Replayed"]) == (201, "true")
+    assert Group.objects.filter(name="a-done").count() == 1
+    assert (len(other_side.requests), len(other_side.effects)) == (1, 1)
+
+    direct = caller.post("/charge/", {"name": "b"}, key=key + "2")
+    reference = direct.json()["reference"]
+    expected = direct.content.replace(b'"b"', b'"a"')
+    expected = expected.replace(reference.encode(), again.json()["reference"].encode())
+    assert again.content == expected
+    assert again["Content-Type"] == direct["Content-Type"]
+
+
+def test_r11_a_lapsed_lease_becomes_unknown_and_is_never_simply_run_again(
+    caller: Caller, key: str
+) -> None:
+    """A1: in the lease 409; after it unknown, settled from the other side; one effect."""
+    orphan(caller, key)
+    assert caller.post("/charge/", {"name": "a"}, key=key).json()["code"] == "in-progress"
+    assert run() == []
+    pass_time(LEASE + 1)
+    assert caller.post("/charge/", {"name": "a"}, key=key).json()["code"] == "outcome-unknown"
+    assert len(other_side.requests) == 1
+    assert run() == ["applied"]
+    assert caller.post("/charge/", {"name": "a"}, key=key).status_code == 201
+    assert len(other_side.effects) == 1
+
+
+def test_r36_not_found_counts_only_after_the_settling_time(caller: Caller, key: str) -> None:
+    other_side.script.append("lose")
+    caller.post("/charge/", {"name": "a"}, key=key)
+    pass_time(5)
+    assert run() == ["not-yet"]
+    assert Key.objects.get().state == "unknown"
+    pass_time(SETTLING)
+    assert run() == ["not-applied"]
+    assert Key.objects.get().state == "released"
+    assert ChargeResolver.told[-1][1] == "released"
+    answer = caller.post("/charge/", {"name": "a"}, key=key)
+    assert answer.status_code == 201
+    first, second = other_side.requests
+    assert first == second, "absence never rotates the downstream key (R23)"
+    assert len(other_side.effects) == 1
+
+
+def test_r36_an_open_send_on_a_keyed_side_is_released_and_watched(caller: Caller, key: str) -> None:
+    orphan(caller, key, does="lose")
+    pass_time(LEASE + 1)
+    assert run() == ["not-applied"]
+    row = Key.objects.get()
+    assert (row.state, row.watched) == ("released", True)
+    assert row.next_lookup_at is not None
+
+
+def test_r39_late_news_about_a_released_key_calls_a_person(caller: Caller, key: str) -> None:
+    orphan(caller, key, does="lose")
+    pass_time(LEASE + 1)
+    run()
+    other_side.effects.append(Step.objects.get().downstream_key)
+    pass_time(60)
+    assert run() == ["applied"]
+    news = Event.objects.get(kind="late-news")
+    assert news.alarming
+    row = Key.objects.get()
+    assert (row.state, row.needs_person_since is not None) == ("released", True)
+
+
+def test_r36_a_watch_ends_when_the_sender_is_proven_dead(caller: Caller, key: str) -> None:
+    orphan(caller, key, does="lose")
+    pass_time(LEASE + 1)
+    run()
+    Sender.objects.update(**dead_process())
+    pass_time(60)
+    assert run() == ["not-yet"]
+    assert Sender.objects.get().dead_at is not None
+    pass_time(400)
+    run()
+    row = Key.objects.get()
+    assert (row.watched, row.next_lookup_at) == (False, None)
+    assert Sender.objects.get().ending == "absent"
+
+
+def test_r36_unkeyed_with_a_sender_not_proven_dead_needs_a_person(caller: Caller, key: str) -> None:
+    other_side.keyed = False
+    orphan(caller, key, path="/charge-unkeyed/", does="lose")
+    pass_time(LEASE + 1)
+    assert run() == ["needs-person"]
+    row = Key.objects.get()
+    assert (row.state, row.needs_person_since is not None) == ("unknown", True)
+    pass_time(100_000)
+    assert run() == ["needs-person"]
+    assert Key.objects.get().state == "unknown", "age never settles"
+
+
+def test_r36_unkeyed_is_released_once_death_is_proven_and_settled(caller: Caller, key: str) -> None:
+    other_side.keyed = False
+    orphan(caller, key, path="/charge-unkeyed/", does="lose")
+    Sender.objects.update(**dead_process())
+    pass_time(LEASE + 1)
+    assert run() == ["not-yet"], "death was proven only now: the settling time begins"
+    pass_time(SETTLING + 1)
+    assert run() == ["not-applied"]
+    assert Key.objects.get().state == "released"
+
+
+def test_r36_what_the_other_side_refused_is_completed_with_the_verdict(
+    caller: Caller, key: str
+) -> None:
+    other_side.script.append("lose")
+    caller.post("/charge/", {"name": "a"}, key=key)
+    other_side.lookup = Rejected(
+        "no money", "card_declined", OutsideResult("r", {"status": "failed"})
+    )
+    pass_time(5 + SETTLING)
+    assert run() == ["rejected"]
+    answer = caller.post("/charge/", {"name": "a"}, key=key)
+    assert (answer.status_code, answer["Idempotent-Replayed"]) == (409, "true")
+    assert Key.objects.get().state == "completed"
+
+
+def test_i2_an_outage_is_no_verdict_and_ages_nothing(caller: Caller, key: str) -> None:
+    other_side.script.append("apply-and-lose")
+    caller.post("/charge/", {"name": "a"}, key=key)
+    other_side.lookup = CallFailed("unreachable", sent=False)
+    for _ in range(30):
+        pass_time(600)
+        assert run() == ["unreachable"]
+    row = Key.objects.get()
+    assert (row.state, row.lookups, row.needs_person_since) == ("unknown", 0, None)
+    other_side.lookup = None
+    pass_time(600)
+    assert run() == ["applied"]
+
+
+def test_r38_unknown_for_too_long_needs_a_person_and_still_never_expires(
+    caller: Caller, key: str
+) -> None:
+    other_side.script.append("apply-and-lose")
+    caller.post("/charge/", {"name": "a"}, key=key)
+    other_side.lookup = Pending()
+    pass_time(4_000)
+    assert run() == ["pending"]
+    assert Key.objects.get().needs_person_since is not None
+    other_side.lookup = None
+    pass_time(4_000)
+    assert run() == ["applied"]
+    assert Key.objects.get().needs_person_since is None
+
+
+def test_r36_a_look_up_of_a_journal_that_moved_settles_nothing(caller: Caller, key: str) -> None:
+    """A stale look-up can never decide "no"."""
+    other_side.script.append("lose")
+    caller.post("/charge/", {"name": "a"}, key=key)
+    pass_time(SETTLING + 5)
+
+    class Racing:
+        def __call__(self, step: object) -> Absent:
+            Key.objects.update(journal_version=99)
+            return Absent()
+
+    other_side.look_up, original = Racing(), other_side.look_up  # type: ignore[method-assign]
+    try:
+        assert run() == ["moved"]
+    finally:
+        other_side.look_up = original  # type: ignore[method-assign]
+    assert Key.objects.get().state == "unknown"
+
+
+def test_r36_an_unfinished_key_is_finished_without_asking(caller: Caller, key: str) -> None:
+    answer = caller.post("/charge/", {"name": "a", "kind": "raise-after"}, key=key)
+    assert answer.status_code == 504
+    pass_time(6)
+    assert run() == ["applied"]
+    assert other_side.looked_up == 0
+    assert caller.post("/charge/", {"name": "a", "kind": "raise-after"}, key=key).status_code == 201
+
+
+def test_r23_past_the_key_memory_nothing_is_sent_under_the_old_key(
+    caller: Caller, key: str
+) -> None:
+    """E7: on a released key, the next try goes under a new downstream key only if nothing of the old is left."""
+    other_side.script.append("lose")
+    caller.post("/charge/", {"name": "a"}, key=key)
+    pass_time(SETTLING + 5)
+    assert run() == ["not-applied"]
+    pass_time(90_000)
+    assert caller.post("/charge/", {"name": "a"}, key=key).status_code == 201
+    first, second = (downstream for downstream, _ in other_side.requests)
+    assert first != second
+
+
+def test_r23_past_the_key_memory_with_a_sender_open_a_person_decides(
+    caller: Caller, key: str
+) -> None:
+    orphan(caller, key, does="lose")
+    pass_time(LEASE + 1)
+    assert run() == ["not-applied"]
+    pass_time(90_000)
+    answer = caller.post("/charge/", {"name": "a"}, key=key)
+    assert answer.status_code == 504
+    row = Key.objects.get()
+    assert (row.state, row.needs_person_since is not None) == ("unknown", True)
+    assert len(other_side.requests) == 1
+
+
+def test_r37_a_person_settles_with_evidence_and_only_after_a_look_up(
+    caller: Caller, key: str
+) -> None:
+    other_side.script.append("apply-and-lose")
+    caller.post("/charge/", {"name": "a"}, key=key)
+    row = Key.objects.get()
+
+    def settle(happened: bool, **evidence: object) -> reconciliation.Report:
+        return reconciliation.settle_by_hand(
+            key_id=row.id, happened=happened, actor="ops", reason="seen there", evidence=evidence
+        )
+
+    with pytest.raises(reconciliation.Refused, match="look-up"):
+        settle(True, reference="ch_1")
+    other_side.lookup = Pending()
+    pass_time(5)
+    run()
+    with pytest.raises(reconciliation.Refused, match="id"):
+        settle(True)
+    assert settle(True, reference="ch_1").decision == "applied"
+    row.refresh_from_db()
+    assert (row.state, row.settled_by) == ("completed", "ops")
+    assert Step.objects.get().reference == "ch_1"
+    event = Event.objects.get(kind="settled-by-hand")
+    assert (event.actor, event.reason) == ("ops", "seen there")
+    with pytest.raises(reconciliation.Refused, match="only an unknown one"):
+        settle(False)
+
+
+def test_r37_unkeyed_and_still_able_to_act_is_closed_not_released(caller: Caller, key: str) -> None:
+    other_side.keyed = False
+    orphan(caller, key, path="/charge-unkeyed/", does="lose")
+    pass_time(LEASE + 1)
+    run()
+    report = reconciliation.settle_by_hand(
+        key_id=Key.objects.get().id, happened=False, actor="ops", reason="not there", evidence={}
+    )
+    assert report.decision == "not-done"
+    row = Key.objects.get()
+    assert (row.state, row.watched) == ("completed", True)
+    answer = caller.post("/charge-unkeyed/", {"name": "a"}, key=key)
+    assert (answer.status_code, answer.json()["code"]) == (409, "not-done")
+    assert len(other_side.requests) == 1
+
+
+def test_the_command_says_what_it_did(caller: Caller, key: str, capsys: Any) -> None:
+    other_side.script.append("apply-and-lose")
+    caller.post("/charge/", {"name": "a"}, key=key)
+    pass_time(6)
+    call_command("idempotency_reconcile", "--dry-run")
+    assert "would-ask" in capsys.readouterr().out
+    assert Key.objects.get().state == "unknown"
+    call_command("idempotency_reconcile", "--all")
+    assert "applied" in capsys.readouterr().out
+    assert Key.objects.get().state == "completed"
+
+
+def test_r37_two_reconcilers_settle_once(caller: Caller) -> None:
+    from tests.integration.core.test_races import together
+
+    for number in range(10):
+        other_side.script.append("apply-and-lose")
+        caller.post("/charge/", {"name": f"r{number}"}, key=f"key-{number}")
+        row = Key.objects.get(key=f"key-{number}")
+        reports = together(4, lambda _, row=row: reconciliation.reconcile(key_id=row.id))
+        decisions = sorted(report.decision for report in reports)
+        assert decisions.count("applied") == 1, decisions
+        assert Group.objects.filter(name=f"r{number}-done").count() == 1
+
+
+def test_r36_unreachable_reads_of_the_error_do_not_stop_the_batch(caller: Caller) -> None:
+    for number in range(3):
+        other_side.script.append("apply-and-lose")
+        caller.post("/charge/", {"name": f"b{number}"}, key=f"key-{number}")
+    broken = Step.objects.order_by("id")[0].downstream_key
+    original = other_side.look_up
+
+    def look_up(step: Any) -> Any:
+        if step.downstream_key == broken:
+            raise ValueError("a bug in a resolver")
+        return original(step)
+
+    other_side.look_up = look_up  # type: ignore[method-assign]
+    try:
+        pass_time(6)
+        assert sorted(run()) == ["applied", "applied", "unreachable"]
+    finally:
+        other_side.look_up = original  # type: ignore[method-assign]
