@@ -108,6 +108,17 @@ class Text(Setting[str]):
         return raw
 
 
+class Flag(Setting[bool]):
+    """Yes or no."""
+
+    kind = "flag"
+
+    def read(self, raw: object) -> bool:
+        if not isinstance(raw, bool):
+            raise ValueError(f"True or False is wanted, not {raw!r}")
+        return raw
+
+
 class Names(Setting[tuple[str, ...]]):
     """A list of names."""
 
@@ -240,6 +251,15 @@ class Conf:
         3_600, "Time for which a key may be unknown before a person is asked."
     )
     NEEDS_PERSON_TRIES = Count(20, "Look-ups without a verdict before a person is asked.")
+    ADMIN_REGISTER = Flag(True, "Whether the console registers itself with Django's admin site.")
+    ADMIN_BASE = Text(
+        "",
+        "Dotted path of the ModelAdmin class under the console; empty: that of the theme in use.",
+    )
+    ADMIN_BREAKERS = Hook(
+        None, "Circuit breakers that the console shows: gets the request, returns them."
+    )
+    RUNBOOK = Text("", "Address of the runbook that the console links; empty: no link.")
 
     @property
     def raw(self) -> Mapping[str, Any]:

@@ -1,0 +1,133 @@
+"""What each situation means and what to do about it: written for somebody with a caller on the line."""
+
+from dataclasses import dataclass
+
+from idempotency.admin.situations import Situation
+from idempotency.conf import conf
+
+
+@dataclass(frozen=True, slots=True)
+class Advice:
+    """What is shown beside a key."""
+
+    label: str
+    """The badge: two words at most."""
+    tone: str
+    """`good`, `busy`, `wait`, `warn` or `bad`: a colour, never without its label."""
+    meaning: str
+    caller: str
+    """What may be said to the caller."""
+    action: str
+    """What to do."""
+    problem: str = ""
+    """The code of the problem that the API answers meanwhile."""
+
+
+ADVICE = {
+    Situation.RUNNING: Advice(
+        "running",
+        "busy",
+        "A request or a worker is working on it right now, or waits for the other side's answer.",
+        "It is being processed. Please do not send it again under another key.",
+        "Nothing. If it does not end by itself it becomes unknown and is looked up.",
+        "in-progress",
+    ),
+    Situation.LAPSED: Advice(
+        "no word",
+        "warn",
+        "The process that had it has not come back in time. Whether the call outside was made is looked up now.",
+        "We are checking with the other side whether it went through. Please do not send it again.",
+        "Wait for the next look-up, a few seconds. If this does not change, see whether the reconciler runs.",
+        "outcome-unknown",
+    ),
+    Situation.WAITING: Advice(
+        "waiting",
+        "wait",
+        "The work was accepted and waits for its time, or for another try after one that did not succeed.",
+        "It is accepted and will be done; nothing has to be sent again.",
+        "Nothing. It can be cancelled while it waits and nothing of it has happened yet.",
+        "in-progress",
+    ),
+    Situation.OVERDUE: Advice(
+        "overdue",
+        "bad",
+        "The work was accepted and its time has come, but no worker has taken it.",
+        "It is accepted and delayed on our side; nothing has to be sent again.",
+        "See whether workers and beat run (overview). Nothing is lost: it is taken as soon as one does.",
+        "in-progress",
+    ),
+    Situation.UNKNOWN: Advice(
+        "unknown",
+        "warn",
+        "A call to the other side was made and its answer was lost. It may have happened, and it may not.",
+        "We are checking with the other side whether it went through. Never send it again under another key: "
+        "that could do it twice.",
+        "Usually nothing: it is looked up by itself. Ask the gateway now if the caller waits. Settle by hand only "
+        "after a look-up, and only on what the other side's own records say.",
+        "outcome-unknown",
+    ),
+    Situation.UNFINISHED: Advice(
+        "half done",
+        "warn",
+        "The other side did its part, and our own books are not finished yet.",
+        "It went through at the other side; our records follow. Please do not send it again under another key.",
+        "Usually nothing: the next look-up or the next identical request finishes it. "
+        "Ask the gateway now to do it at once.",
+        "outcome-unknown",
+    ),
+    Situation.NEEDS_PERSON: Advice(
+        "needs a person",
+        "bad",
+        "It could not be settled without a person: the look-ups gave no verdict, or none that proves enough.",
+        "A colleague is clearing it up with the other side. Please do not send it again under another key.",
+        "Look the reference up in the gateway's own console. Ask the gateway now; if that does not settle it, "
+        "settle by hand with what you saw there. It never expires, so there is no hurry to guess.",
+        "outcome-unknown",
+    ),
+    Situation.COMPLETED: Advice(
+        "completed",
+        "good",
+        "It happened, once. Every repeat of the request gets this first answer again.",
+        "It is done. Repeats of the same request did nothing more.",
+        "Nothing. Two payments for one order are two different keys: search for the order to see both.",
+    ),
+    Situation.REFUSED: Advice(
+        "refused",
+        "good",
+        "It was refused, by our rules or by the other side, and nothing happened. Repeats get the same refusal.",
+        "It was refused and nothing was charged. For another try use a new key.",
+        "Nothing. The stored answer says why it was refused.",
+    ),
+    Situation.GAVE_UP: Advice(
+        "ended, error",
+        "bad",
+        "The deferred work ended without success: it gave up, was refused or was cancelled.",
+        "It could not be done. We can start it again, it then goes on under the same key.",
+        "Read the error below. When its cause is gone, retry the operation.",
+    ),
+    Situation.RELEASED: Advice(
+        "released",
+        "good",
+        "A call outside was begun and certainly changed nothing. The key is free for another try.",
+        "It did not go through and nothing was charged. The same request, with the same key, may be sent again.",
+        "Nothing. The caller repeats the request with the same key.",
+    ),
+    Situation.LATE_NEWS: Advice(
+        "contradicted",
+        "bad",
+        "It was settled one way, and then the other side said otherwise. What it said is in the timeline.",
+        "Something does not add up and a colleague is looking at it.",
+        "Compare the timeline with the gateway's own console and correct the business side, e.g. by a refund. "
+        "The key keeps its settlement; the events stay as evidence.",
+    ),
+}
+
+
+def runbook_address(found: Situation) -> str:
+    """Return where the runbook speaks about it, or ""."""
+    return f"{conf.RUNBOOK}#{found.value}" if conf.RUNBOOK else ""
+
+
+def problem_address(advice: Advice) -> str:
+    """Return the page of the problem that callers get meanwhile, or ""."""
+    return f"{conf.PROBLEM_BASE}{advice.problem}/" if advice.problem else ""

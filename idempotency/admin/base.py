@@ -1,0 +1,80 @@
+"""What every list of the console shares: it shows, it never edits, and no query of it grows with the table."""
+
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, cast
+
+from django.apps import apps
+from django.contrib import admin
+from django.core.paginator import Paginator
+from django.db.models import Model, QuerySet
+from django.http import HttpRequest
+from django.utils.module_loading import import_string
+
+from idempotency.conf import conf
+
+COUNTED = 10_000
+"""Rows are counted up to here; beyond it the number says nothing to a person, and costs more and more."""
+
+
+def base_admin() -> "type[admin.ModelAdmin[Any]]":
+    """Return the ModelAdmin under the console: the host's choice, or that of the theme in use."""
+    themed = apps.is_installed("unfold")
+    path = "unfold.admin.ModelAdmin" if themed else "django.contrib.admin.ModelAdmin"
+    base: type[admin.ModelAdmin[Any]] = import_string(conf.ADMIN_BASE or path)
+    return base
+
+
+class CappedCount(int):
+    """A number of rows of which only "more than this" is known."""
+
+    def __str__(self) -> str:
+        return f"{int(self):,}+"
+
+
+class CappedPaginator(Paginator):  # type: ignore[type-arg]
+    """Count no further than `COUNTED`; so nobody can ask for a page, and an OFFSET, far behind it either."""
+
+    @cached_property
+    def count(self) -> int:
+        """Return the number of rows, or that there are more than anybody will page through."""
+        rows = cast("QuerySet[Any]", self.object_list)
+        found = rows.order_by().values("pk")[: COUNTED + 1].count()
+        return found if found <= COUNTED else CappedCount(COUNTED)
+
+
+if TYPE_CHECKING:
+    _Base = admin.ModelAdmin[Any]
+else:
+    _Base = base_admin()
+
+
+class ConsoleAdmin(_Base):
+    """A list without add, change or delete, for anybody: rows change by actions only, and leave a trace."""
+
+    actions = None
+    paginator = CappedPaginator
+    list_per_page = 50
+    show_full_result_count = False
+    show_facets = admin.ShowFacets.NEVER
+    sortable_by = ()
+    # Unfold's own switch: its lists have room for the columns then.
+    list_fullwidth = True
+
+    class Media:
+        css = {"all": ["idempotency/console.css"]}
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        """Refuse: rows are made by requests."""
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        """Refuse: a superuser, too, changes a key by an action only."""
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        """Refuse: rows leave by the purge."""
+        return False
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
+        """Read from the ledger's own database."""
+        return super().get_queryset(request).using(conf.DATABASE)

@@ -1,0 +1,119 @@
+"""One key on one page: the line to read aloud, what it means, what to do, its story, its data."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.utils import timezone
+
+from idempotency.admin import sentences
+from idempotency.admin.advice import ADVICE, Advice, problem_address, runbook_address
+from idempotency.admin.redaction import shown
+from idempotency.admin.situations import Situation, situation
+from idempotency.admin.timeline import Call, calls_of, timeline
+from idempotency.conf import conf
+from idempotency.http.header import mask
+from idempotency.models import Key, Operation
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """A key as it stands at one moment."""
+
+    key: Key
+    work: Operation | None
+    calls: list[Call]
+    now: datetime
+    situation: Situation
+
+    @property
+    def advice(self) -> Advice:
+        """What the situation means."""
+        return ADVICE[self.situation]
+
+    @property
+    def line(self) -> str:
+        """The line to read aloud."""
+        return sentences.sentence(self.key, self.situation, now=self.now)
+
+    @property
+    def standing(self) -> str:
+        """The line without what the key is about."""
+        return sentences.standing(self.key, self.situation, now=self.now)
+
+    @property
+    def subject(self) -> str:
+        """What the key is about."""
+        return sentences.subject(self.key)
+
+
+def look(key: Key) -> Look:
+    """Read all that is on record about a key."""
+    work = Operation.objects.using(conf.DATABASE).filter(key_id=key.pk).first()
+    now = timezone.now()
+    found = situation(key, now=now, error=work.error if work else None)
+    return Look(key, work, calls_of(key), now, found)
+
+
+def page(seen: Look, *, revealed: bool = False) -> dict[str, Any]:
+    """Return what the template of the page needs."""
+    return {
+        "seen": seen,
+        "advice": seen.advice,
+        "runbook": runbook_address(seen.situation),
+        "problem": problem_address(seen.advice),
+        "facts": _facts(seen),
+        "timeline": timeline(seen.key, seen.work, seen.calls, now=seen.now, revealed=revealed),
+        "documents": _documents(seen, revealed=revealed),
+        "revealed": revealed,
+    }
+
+
+def _facts(seen: Look) -> list[tuple[str, str]]:
+    key, work = seen.key, seen.work
+    facts = [
+        ("State", key.state),
+        ("Reference", mask(key.reference)),
+        ("Resource", mask(key.resource)),
+        ("Key", mask(key.key)),
+        ("Caller", key.scope),
+        ("Operation", key.operation),
+        ("operation_ref", str(key.pk)),
+        ("Gateway reference", ", ".join(c.step.reference for c in seen.calls if c.step.reference)),
+        ("Answer", _answer(key)),
+        ("Look-ups so far", str(key.lookups or "")),
+        ("Deferred work", f"{work.name}, {work.pk}" if work else ""),
+        ("Request id", mask(key.request_id)),
+        ("Trace", key.traceparent),
+        (
+            "Life",
+            ""
+            if key.generation == 1
+            else f"{key.generation}: the key was used before and had expired",
+        ),
+    ]
+    return [(name, value) for name, value in facts if value]
+
+
+def _answer(key: Key) -> str:
+    if key.status is None:
+        return ""
+    why = {"expired": "no longer kept", "": ""}.get(key.note, f"not kept ({key.note})")
+    stored = "stored for repeats" if key.body is not None else why
+    return f"{key.status}, {stored}" if stored else str(key.status)
+
+
+def _documents(seen: Look, *, revealed: bool) -> list[tuple[str, str]]:
+    key, work = seen.key, seen.work
+    documents: list[tuple[str, Any]] = []
+    if key.body is not None:
+        documents.append((f"Answer to the caller ({key.status}, {key.content_type})", key.body))
+    for call in seen.calls:
+        documents.append((f"Sent outside as “{call.step.name}”", call.step.payload))
+        if call.step.result is not None:
+            documents.append((f"What “{call.step.name}” came back with", call.step.result))
+    if work is not None:
+        documents.append(("Input of the deferred work", work.input))
+        if work.result is not None:
+            documents.append(("Result of the deferred work", work.result))
+    return [(title, shown(value, revealed=revealed)) for title, value in documents]

@@ -1,0 +1,160 @@
+"""The overview: what is open, what is late, what is shut; each number one short look at one index."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.core.exceptions import PermissionDenied
+from django.db.models import Count, Min, QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
+from django.utils import timezone
+
+from idempotency.admin import chart, search, sentences
+from idempotency.admin.advice import ADVICE, Advice
+from idempotency.admin.base import COUNTED, CappedCount, ConsoleAdmin
+from idempotency.admin.breakers import breakers
+from idempotency.admin.moments import Moment, duration
+from idempotency.admin.situations import OVERDUE_AFTER, situation
+from idempotency.conf import conf
+from idempotency.models import Event, Heartbeat, Key
+from idempotency.operations import heartbeat
+
+
+@dataclass(frozen=True, slots=True)
+class Tile:
+    """One number, what it counts, and the list behind it."""
+
+    label: str
+    count: int
+    oldest: str
+    tone: str
+    query: str
+
+
+@dataclass(frozen=True, slots=True)
+class Pulse:
+    """A recurring task, and whether it is alive."""
+
+    task: str
+    purpose: str
+    every: str
+    setting: str
+    last: Moment | None
+    late: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Urgent:
+    """A key that somebody should look at."""
+
+    key: Key
+    line: str
+    advice: Advice
+
+
+class OverviewAdmin(ConsoleAdmin):
+    """The first page of the console."""
+
+    def changelist_view(
+        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        """Show how the whole ledger stands."""
+        if not self.has_view_permission(request):
+            raise PermissionDenied
+        context = {
+            **self.admin_site.each_context(request),
+            **summary(request),
+            "title": "Overview",
+            "opts": self.opts,
+            "media": self.media,
+            "may_force": request.user.has_perm("idempotency.control_breaker"),
+        }
+        request.current_app = self.admin_site.name
+        return TemplateResponse(request, "admin/idempotency/overview.html", context)
+
+    def has_module_permission(self, request: HttpRequest) -> bool:
+        """Show the link to whoever may see the page."""
+        return self.has_view_permission(request)
+
+
+def summary(request: HttpRequest) -> dict[str, Any]:
+    """Return all that the page shows."""
+    now = timezone.now()
+    return {
+        "now": Moment.of(now, now=now),
+        "tiles": _tiles(now),
+        "pulses": _pulses(now),
+        "urgent": _urgent(now),
+        "alarms": _alarms(now),
+        "breakers": breakers(request),
+        "chart": chart.last_day(now=now),
+        "chart_kinds": chart.KINDS,
+        "chart_box": f"0 0 {chart.WIDTH} {chart.HEIGHT + chart.FOOT}",
+        "chart_foot": chart.HEIGHT + chart.FOOT - 4,
+        "chart_base": chart.HEIGHT,
+        "chart_width": chart.WIDTH,
+    }
+
+
+def _tiles(now: datetime) -> list[Tile]:
+    keys = Key.objects.using(conf.DATABASE)
+    waiting = search.waiting(keys)
+    return [
+        _tile("Need a person", "person", search.person(keys), "needs_person_since", now, "bad"),
+        _tile("Unknown", "unknown", search.unknown(keys), "unknown_since", now, "warn"),
+        _tile("Running", "running", search.running(keys), "lease_until", now, "busy"),
+        _tile(
+            "Deferred work due", "waiting", waiting.filter(due_at__lte=now), "due_at", now, "busy"
+        ),
+        _tile(
+            "Waiting for its time", "waiting", waiting.filter(due_at__gt=now), "due_at", now, "wait"
+        ),
+        _tile(
+            "Settled, still watched", "watched", search.watched(keys), "next_lookup_at", now, "wait"
+        ),
+    ]
+
+
+def _tile(label: str, view: str, rows: QuerySet[Key], since: str, now: datetime, tone: str) -> Tile:
+    found = rows.order_by(since)[: COUNTED + 1].aggregate(n=Count("pk"), oldest=Min(since))
+    count = found["n"] if found["n"] <= COUNTED else CappedCount(COUNTED)
+    seconds = (now - found["oldest"]).total_seconds() if found["oldest"] else 0.0
+    if since == "due_at" and seconds > OVERDUE_AFTER:
+        tone = "bad"
+    # A lease or a look-up ahead has no age; what has passed does.
+    oldest = f"oldest {duration(seconds)}" if seconds > 0 else ""
+    return Tile(label, count, oldest, tone if count else "none", f"state={view}")
+
+
+def _pulses(now: datetime) -> list[Pulse]:
+    seen = {beat.name: beat.last_ok_at for beat in Heartbeat.objects.using(conf.DATABASE)}
+    silent = heartbeat.silent()
+    tasks = {
+        "reconcile": ("looks up what nobody knows yet", conf.RECONCILE_EVERY, "RECONCILE_EVERY"),
+        "wake": ("starts deferred work that is due", conf.WAKE_EVERY, "WAKE_EVERY"),
+        "purge": ("forgets what has expired", conf.PURGE_EVERY, "PURGE_EVERY"),
+    }
+    pulses = []
+    for task, (purpose, every, setting) in tasks.items():
+        at = seen.get(task)
+        last = None if at is None else Moment.of(at, now=now)
+        pulses.append(Pulse(task, purpose, duration(every), setting, last, task in silent))
+    return pulses
+
+
+def _urgent(now: datetime) -> list[Urgent]:
+    keys = Key.objects.using(conf.DATABASE).defer("body", "headers", "evidence")
+    rows = [*search.person(keys).order_by("needs_person_since")[:10]]
+    rows += (
+        search.unknown(keys)
+        .filter(needs_person_since=None)
+        .order_by("unknown_since")[: 10 - len(rows)]
+    )
+    found = [(key, situation(key, now=now)) for key in rows]
+    return [Urgent(key, sentences.sentence(key, how, now=now), ADVICE[how]) for key, how in found]
+
+
+def _alarms(now: datetime) -> list[tuple[Event, Moment]]:
+    events = Event.objects.using(conf.DATABASE).filter(alarming=True).order_by("-at")[:5]
+    return [(event, Moment.of(event.at, now=now)) for event in events]

@@ -1,0 +1,101 @@
+"""Exact search: each thing that staff are given by a caller has an index of its own, and is asked by itself."""
+
+import re
+import uuid
+from collections.abc import Sequence
+from typing import Any
+
+from django.db.models import F, Q, QuerySet
+from django.db.models.expressions import OrderBy
+
+from idempotency.conf import conf
+from idempotency.models import Key, Operation, Step
+from idempotency.models.fields import LastPart
+from idempotency.types import State
+
+MOST = 1_000
+"""Rows taken of each kind; a list that joins several kinds says so."""
+
+HELP = "Exact: order or other reference, payment id, key, gateway reference or key, request id, operation_ref."
+
+_LAST_PART = re.compile(r"[^/]+(?=/*$)")
+
+
+def keys_for(term: str) -> list[uuid.UUID]:
+    """Return the ids of the keys that the text is an exact name of."""
+    text = term.strip().strip('"')
+    last = _LAST_PART.search(text)
+    keys = Key.objects.using(conf.DATABASE)
+    steps = Step.objects.using(conf.DATABASE)
+    arms: list[QuerySet[Any, tuple[uuid.UUID]]] = [
+        keys.filter(key=text).values_list("pk"),
+        # The indexes leave out what is empty, so the planner has to hear that this is not.
+        keys.filter(~Q(reference=""), reference=text).values_list("pk"),
+        keys.filter(~Q(request_id=""), request_id=text).values_list("pk"),
+        steps.filter(~Q(reference=""), reference=text).values_list("key_id"),
+        steps.filter(downstream_key=text).values_list("key_id"),
+    ]
+    if last is not None:
+        named = keys.annotate(names=LastPart("resource"))
+        arms.append(named.filter(~Q(resource=""), names=last[0]).values_list("pk"))
+    if (ref := _uuid(text)) is not None:
+        arms.append(keys.filter(pk=ref).values_list("pk"))
+        work = Operation.objects.using(conf.DATABASE)
+        arms.append(work.filter(pk=ref).values_list("key_id"))
+    return _union(arms)
+
+
+def open_keys() -> list[uuid.UUID]:
+    """Return the ids of the keys that somebody must still come back to: each kind by its own small index."""
+    keys = Key.objects.using(conf.DATABASE)
+    return _union(
+        [
+            person(keys).order_by("needs_person_since").values_list("pk"),
+            unknown(keys).order_by("unknown_since").values_list("pk"),
+            running(keys).order_by("lease_until").values_list("pk"),
+            waiting(keys).order_by("due_at").values_list("pk"),
+        ]
+    )
+
+
+def person(keys: QuerySet[Key]) -> QuerySet[Key]:
+    """Return those that need a person."""
+    return keys.filter(needs_person_since__isnull=False)
+
+
+def unknown(keys: QuerySet[Key]) -> QuerySet[Key]:
+    """Return those that nobody knows about yet."""
+    return keys.filter(unknown_since__isnull=False)
+
+
+def running(keys: QuerySet[Key]) -> QuerySet[Key]:
+    """Return those that a process holds, in the words of the index on leases."""
+    held = keys.filter(state=State.IN_PROGRESS, lease_until__isnull=False)
+    return held.filter(Q(call_begun=True) | Q(deferred=True))
+
+
+def waiting(keys: QuerySet[Key]) -> QuerySet[Key]:
+    """Return those whose deferred work waits for its time."""
+    return keys.filter(due_at__isnull=False)
+
+
+def watched(keys: QuerySet[Key]) -> QuerySet[Key]:
+    """Return settled ones that a sender might still contradict."""
+    return keys.filter(next_lookup_at__isnull=False, watched=True)
+
+
+def oldest_first(name: str) -> OrderBy:
+    """Return an ordering that no index has, so that the few rows found are sorted and the many are left alone."""
+    return F(name).asc(nulls_last=True)
+
+
+def _union(arms: Sequence[QuerySet[Any, tuple[uuid.UUID]]]) -> list[uuid.UUID]:
+    first, *rest = (arm[:MOST] for arm in arms)
+    return list({row[0]: None for row in first.union(*rest, all=True)})
+
+
+def _uuid(text: str) -> uuid.UUID | None:
+    try:
+        return uuid.UUID(text)
+    except ValueError:
+        return None
