@@ -20,6 +20,8 @@ timeout = 30
 # An orderly stop lets requests end for this long; `make run` stops within ten seconds in all.
 graceful_timeout = 5
 keepalive = 5
+# Its own control channel would be a file in the home directory, one for all checkouts.
+control_socket_disable = True
 logconfig_dict = LOGGING | {"loggers": {"gunicorn.error": {"propagate": True, "handlers": []}}}
 
 

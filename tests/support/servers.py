@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from project.embedded import Postgres, Store
+from project.embedded import Postgres, ServerFailed, Store
 
 PREFIX = "idempotency-ledger-tests-"
 
@@ -59,7 +59,11 @@ def pytest_load_initial_conftests(early_config: pytest.Config) -> Generator[None
     options = early_config.known_args_namespace
     os.environ.setdefault("DEBUG", "1")
     if not (options.help or options.version):
-        servers.start()
+        try:
+            servers.start()
+        except ServerFailed as error:
+            servers.stop()
+            raise pytest.UsageError(str(error)) from error
     return (yield)
 
 

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import psutil
 import pytest
 
 from project import lifeline
@@ -26,13 +27,9 @@ def wait_until(condition: Callable[[], bool]) -> bool:
 def alive(pid: int) -> bool:
     """Return whether a process lives; one that nobody has reaped yet does not."""
     try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
+        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
         return False
-    state = subprocess.run(
-        ["ps", "-o", "stat=", "-p", str(pid)], capture_output=True, text=True, check=False
-    ).stdout.strip()
-    return bool(state) and not state.startswith("Z")
 
 
 def starter(program: str, tmp_path: Path) -> tuple["subprocess.Popen[bytes]", int]:
@@ -84,11 +81,8 @@ def test_watching_in_between_ends_the_program_with_its_parent(tmp_path: Path) ->
         "pid = subprocess.Popen([sys.executable, '-c', watcher]).pid"
     )
     process, watcher = starter(watching, tmp_path)
-    children = Path(f"/proc/{watcher}/task/{watcher}/children")
-    if not children.exists():
-        pytest.skip("needs /proc to find the program")
-    assert wait_until(lambda: bool(children.read_text().split()))
-    program = int(children.read_text().split()[0])
+    assert wait_until(lambda: bool(psutil.Process(watcher).children()))
+    program = psutil.Process(watcher).children()[0].pid
     process.kill()
     process.wait()
     assert wait_until(lambda: not alive(program))
