@@ -183,10 +183,12 @@ class StepEnding:
     record: Mapping[str, Any] | None = None
     """The other side's answer; with `APPLIED` it becomes the step's recorded result."""
     error: str = ""
+    code: str = ""
+    """The other side's own code of a refusal: what a later run answers by."""
 
     def evidence(self) -> dict[str, Any]:
         """Return what is kept of it with the sender."""
-        kept: dict[str, Any] = {"reference": self.reference, "error": self.error}
+        kept: dict[str, Any] = {"reference": self.reference, "error": self.error, "code": self.code}
         if self.record is not None and self.ending is not Ending.APPLIED:
             kept["record"] = self.record
         return {name: value for name, value in kept.items() if value}

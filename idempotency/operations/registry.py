@@ -8,7 +8,7 @@ from django.http.response import HttpResponseBase
 from rest_framework.views import APIView
 
 from idempotency.conf import conf
-from idempotency.exceptions import CallFailed, Misuse
+from idempotency.exceptions import CallFailed, CallRejected, Misuse
 from idempotency.ledger import Claim
 from idempotency.resilience import RetryPolicy
 from idempotency.types import LookUp, OpenStep, OutsideResult, State
@@ -170,6 +170,10 @@ class Resolver:
             reference: the other side's id, as the person read it.
         """
         return OutsideResult(reference=reference, record={"id": reference, "status": "succeeded"})
+
+    def verdict(self, rejected: CallRejected) -> Exception:
+        """Return what deferred work ends with where a look-up found it refused: what its handler would have raised."""
+        return rejected
 
     def ended(self, *, claim: Claim, state: State, error: BaseException | None) -> None:
         """End the business rows of a key that is settled without success; in the settling transaction.

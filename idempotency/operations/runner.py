@@ -27,7 +27,7 @@ from idempotency.ledger.claim import Claim
 from idempotency.ledger.due import Work
 from idempotency.ledger.phases import Phases
 from idempotency.ledger.values import Settlement
-from idempotency.operations.registry import Definition, definition_of, definitions
+from idempotency.operations.registry import Definition, definition_of, definitions, resolver_of
 from idempotency.operations.settler import DeferredSettler
 from idempotency.resilience import Deadline, deadline_scope
 from idempotency.types import Rejected, State
@@ -79,12 +79,25 @@ def _able_and_refused() -> tuple[dict[str, Definition], dict[str, float]]:
     """Return the operations that may begin now, and for how many seconds the others are to wait."""
     able, refused = {}, {}
     for definition in definitions():
-        refusal = definition.refusal() if definition.refusal is not None else None
-        if refusal is None:
+        wait = _refused_for(definition)
+        if wait is None:
             able[definition.name] = definition
         else:
-            refused[definition.name] = refusal.retry_after or conf.RETRY_CAP
+            refused[definition.name] = wait
     return able, refused
+
+
+def _refused_for(definition: Definition) -> float | None:
+    """Return for how many seconds a run would be refused, or None where it may begin."""
+    if definition.refusal is None:
+        return None
+    try:
+        refusal = definition.refusal()
+    except Exception:
+        # Whatever is wrong with one operation's guard, the others go on.
+        logger.exception("%s: whether it may begin cannot be asked", definition.name)
+        return conf.RETRY_CAP
+    return None if refusal is None else refusal.retry_after or conf.RETRY_CAP
 
 
 # -- take --------------------------------------------------------------------------------------------------------------
@@ -234,12 +247,14 @@ def _without_effect(
     tolerated: bool,
 ) -> State:
     if rejected is not None:
-        verdict = CallRejected(
+        refused = CallRejected(
             rejected.detail,
             code=rejected.code,
             reference=rejected.result.reference,
             record=rejected.result.record,
         )
+        resolver = resolver_of(claim.operation) or resolver_of(work.name)
+        verdict = resolver.verdict(refused) if resolver is not None else refused
         wrote, state = settler.refused(claim, verdict), State.COMPLETED
     elif work.is_last and tolerated:
         wrote, state = False, State.UNKNOWN

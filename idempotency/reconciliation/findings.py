@@ -72,7 +72,7 @@ def _evidence(answer: Rejected | Absent) -> dict[str, object]:
 def _recorded_rejection(step: StepView) -> Rejected:
     kept = step.senders[-1].evidence
     return Rejected(
-        detail=str(kept.get("detail", "")),
+        detail=str(kept.get("error", "")),
         code=str(kept.get("code", "")),
         result=OutsideResult(str(kept.get("reference", "")), kept.get("record", {})),
     )
