@@ -20,18 +20,19 @@ from rest_framework.exceptions import APIException
 from rest_framework.request import Request
 from rest_framework.views import APIView
 
-from idempotency import http, telemetry
+from idempotency import faultpoints, http, telemetry
 from idempotency.answers import RequestSettler
 from idempotency.clock import SYSTEM
 from idempotency.conf import conf
 from idempotency.exceptions import CallError, LedgerUnavailable, Misuse
 from idempotency.execution import Ended, Free, Overtaken, Settled, Unknown, execute
+from idempotency.faultpoints import asked_for
 from idempotency.http import problem
 from idempotency.ledger import acquire, values
 from idempotency.ledger.claim import Claim
 from idempotency.ledger.phases import Phases
 from idempotency.operations.registry import resolver_of
-from idempotency.resilience import Deadline, deadline_scope
+from idempotency.resilience import Deadline, deadline_scope, sqlstate
 
 Handler = TypeVar("Handler", bound=Callable[..., Any])
 
@@ -129,7 +130,10 @@ class _Exchange:
             self._request.headers.get(conf.DEADLINE_HEADER), budget=conf.REQUEST_BUDGET
         )
         try:
-            with deadline_scope(deadline):
+            with (
+                deadline_scope(deadline),
+                asked_for(self._request.headers.get(faultpoints.HEADER)),
+            ):
                 return self._run_without_key() if key is None else self._claim_and_run()
         finally:
             if self._phases.is_open:
@@ -224,7 +228,7 @@ class _Exchange:
         if isinstance(error, CallError):
             ref = str(claim.id) if claim.called else None
             raise problem.from_call_error(error, operation_ref=ref) from error
-        if isinstance(error, LedgerUnavailable | OperationalError | InterfaceError):
+        if isinstance(error, LedgerUnavailable | Error) and _is_outage(error):
             raise problem.LedgerDown from error
         return cast(BaseException, error)
 
@@ -306,6 +310,16 @@ def _path_arguments(request: Request) -> Mapping[str, object]:
     context = request.parser_context
     positional = {str(number): value for number, value in enumerate(context["args"])}
     return positional | dict(context["kwargs"])
+
+
+def _is_outage(error: LedgerUnavailable | Error) -> bool:
+    """Whether the database failed, and not what it was asked; then nothing of the request was kept."""
+    outages = (LedgerUnavailable, OperationalError, InterfaceError)
+    return isinstance(error, outages) or sqlstate(error) in _TIMED_OUT
+
+
+_TIMED_OUT = frozenset({"25P03", "25P04"})
+"""The server ended a transaction that was idle, or open, for too long."""
 
 
 def _about(found: values.Found | None) -> dict[str, Any]:

@@ -23,6 +23,7 @@ from django.db.transaction import TransactionManagementError
 
 from idempotency.conf import conf
 from idempotency.exceptions import CallUnknown, Fenced
+from idempotency.faultpoints import reach
 from idempotency.ledger import journal, queries, settlement
 from idempotency.ledger.claim import Claim, claim_scope
 
@@ -156,7 +157,9 @@ def _after_value(claim: Claim, settler: Settler[T], value: T) -> Ended:
     except (IntegrityError, DataError, TransactionManagementError) as refused:
         return _after_error(claim, settler, refused)
     if wrote:
+        reach("before_commit")
         claim.phases.commit()
+        reach("after_commit")
         return Settled()
     claim.phases.undo_effects()
     return _unsettled(claim, None)
@@ -221,7 +224,8 @@ def _recover(claim: Claim, settler: Settler[T], error: BaseException | None) -> 
         if key is not None and key.id == claim.id and key.settled_under(claim.token):
             claim.phases.roll_back()
             return Settled()
-        if not claim.called:
+        never_kept = key is None or key.id != claim.id or key.token < claim.token
+        if never_kept or not claim.called:
             claim.phases.roll_back()
             return Free(error)
         return _recover_called(claim, settler, error)

@@ -19,6 +19,7 @@ from idempotency.exceptions import (
     Fenced,
     LedgerUnavailable,
 )
+from idempotency.faultpoints import reach
 from idempotency.ledger import history, journal
 from idempotency.ledger.acquire import Won
 from idempotency.ledger.phases import Phases
@@ -169,6 +170,7 @@ class Claim:
         self.called = True
         self.last_ending = (sender.id, journal.StepEnding(Ending.NOT_SENT, 0))
         self.phases.commit()
+        reach("after_phase1")
         return self._send(sender, send)
 
     # -- for execution -----------------------------------------------------------------------------------------------
@@ -192,6 +194,7 @@ class Claim:
         try:
             with deadline_scope(self.deadline), journalled(before_send=self._before_send):
                 result = send(OutsideRequest(sender.downstream_key, sender.payload))
+                reach("after_call")
         except BaseException as error:
             self._reopen(sender, _ending_of(error))
             if isinstance(error, CallError) or not isinstance(error, Exception):
@@ -306,7 +309,7 @@ def _ending_of(error: BaseException) -> journal.StepEnding:
     match error:
         case CallRejected():
             return journal.StepEnding(
-                Ending.REJECTED, attempts, error.reference, error.record, text
+                Ending.REJECTED, attempts, error.reference, error.record, error.detail, error.code
             )
         case CallFailed():
             how = Ending.NOT_APPLIED if error.sent else Ending.NOT_SENT
