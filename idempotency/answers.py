@@ -68,6 +68,7 @@ class RequestSettler:
                 key_id=claim.id,
                 token=claim.token,
                 answer=answer,
+                about=claim.about,
                 delay=claim.promised.delay,
             )
         return settlement.complete(
@@ -77,6 +78,7 @@ class RequestSettler:
             answer=answer,
             settlement=self._settlement,
             called=claim.may_have_called(),
+            about=claim.about,
         )
 
     def is_final(self, error: BaseException) -> bool:
@@ -102,6 +104,7 @@ class RequestSettler:
             answer=self.answer_to(error),
             settlement=self._settlement,
             called=claim.may_have_called(),
+            about=claim.about,
             refusal=True,
         )
         if wrote:

@@ -217,7 +217,9 @@ class _Exchange:
                 raise self._as_problem(claim, error)
             case Unknown():
                 raise problem.OutcomeUnknown(
-                    repeated=False, operation_ref=str(claim.id), resource=claim.resource or None
+                    repeated=False,
+                    operation_ref=str(claim.id),
+                    resource=claim.about.resource or None,
                 ) from ended.error
             case Overtaken():
                 return self._from_ledger(self._acquire())
@@ -234,7 +236,7 @@ class _Exchange:
 
     def _unavailable(self, claim: Claim) -> HttpResponseBase:
         raise problem.ResultUnavailable(
-            operation_ref=str(claim.id), resource=claim.resource or None
+            operation_ref=str(claim.id), resource=claim.about.resource or None
         )
 
     # -- the answer of a key that was found --------------------------------------------------------------------------

@@ -23,7 +23,7 @@ from idempotency.faultpoints import reach
 from idempotency.ledger import history, journal
 from idempotency.ledger.acquire import Won
 from idempotency.ledger.phases import Phases
-from idempotency.ledger.values import Identity
+from idempotency.ledger.values import NOTHING_NEW, About, Identity
 from idempotency.resilience import Deadline, current_deadline, deadline_scope, journalled
 from idempotency.types import Downstream, Ending, OutsideRequest, OutsideResult, State
 
@@ -69,7 +69,7 @@ class Claim:
         self.exists = False
         self.called = False
         self.resumed = False
-        self.resource = ""
+        self.about = NOTHING_NEW
         self.promised: Promise | None = None
         self.last_ending: tuple[int, journal.StepEnding] | None = None
         self._acquire = acquire
@@ -82,7 +82,7 @@ class Claim:
         self.generation = won.generation
         self.fresh = won.fresh
         self.resumed = won.resumed
-        self.resource = won.resource
+        self.about = About(resource=won.resource)
         self.token = won.token
         self.exists = True
         self._journal: dict[str, journal.Recorded] | None = {} if won.fresh else None
@@ -103,25 +103,18 @@ class Claim:
     # -- for handlers ------------------------------------------------------------------------------------------------
 
     def link(self, *, resource: str = "", reference: str = "", summary: str = "") -> None:
-        """Say what this key is about; committed with the current phase.
+        """Say what this key is about; written with the phase's own last statement, and so without one more.
 
         Args:
             resource: the address at which the caller finds the outcome, e.g. `/api/payments/7/`.
             reference: what people search for, e.g. the order's number.
             summary: one line for staff, e.g. `Charge of 12.00 EUR for order 881`.
         """
-        self.require_key()
-        self.resource = resource or self.resource
-        given = {"resource": resource, "reference": reference, "summary": summary}
-        with self.phases.connection.cursor() as cursor:
-            cursor.execute(
-                "UPDATE idempotency_key SET resource = COALESCE(NULLIF(%(resource)s, ''), resource), "
-                "reference = COALESCE(NULLIF(%(reference)s, ''), reference), "
-                "summary = COALESCE(NULLIF(%(summary)s, ''), summary) "
-                "WHERE id = %(id)s AND token = %(token)s",
-                {name: value[:200] for name, value in given.items()}
-                | {"id": self.id, "token": self.token},
-            )
+        self.about = About(
+            resource=resource or self.about.resource,
+            reference=reference or self.about.reference,
+            summary=summary or self.about.summary,
+        )
 
     def outside_call(
         self,
@@ -163,6 +156,7 @@ class Claim:
             step=step,
             rotation=_next_rotation(earlier, downstream),
             payload=journal.freeze(request),
+            about=self.about,
             subject=str(subject),
             downstream=downstream,
             send_within=max(0.0, self.deadline.left()),

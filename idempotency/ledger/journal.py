@@ -10,6 +10,7 @@ from typing import Any
 from idempotency.exceptions import Fenced, Misuse
 from idempotency.ledger.phases import Phases, idle_limit
 from idempotency.ledger.process import current_process
+from idempotency.ledger.values import NOTHING_NEW, SET_ABOUT, About
 from idempotency.types import Downstream, Ending, State
 
 
@@ -105,6 +106,7 @@ def begin(
     subject: str,
     downstream: Downstream,
     send_within: float,
+    about: About = NOTHING_NEW,
 ) -> OpenSender:
     """Write the step and this claim's sender, fenced by the token and a live lease (R12).
 
@@ -140,7 +142,8 @@ def begin(
                 "namespace": process.pid_namespace,
                 "pid": process.pid,
                 "started": process.started,
-            },
+            }
+            | about.parameters(),
         )
         row = cursor.fetchone()
     if row is None:
@@ -149,9 +152,9 @@ def begin(
     return OpenSender(sender_id, step_id, frozen_key, bytes(frozen))
 
 
-_BEGIN = """
+_BEGIN = f"""
 WITH k AS (
-    UPDATE idempotency_key SET call_begun = true, journal_version = journal_version + 1
+    UPDATE idempotency_key SET call_begun = true, journal_version = journal_version + 1, {SET_ABOUT}
     WHERE id = %(key)s AND token = %(token)s AND state = 'in_progress' AND lease_until > clock_timestamp()
     RETURNING id
 ), s AS (
@@ -167,7 +170,7 @@ WITH k AS (
 INSERT INTO idempotency_sender (
     step_id, token, host, boot_id, pid_namespace, pid, process_started, send_before, attempts, evidence)
 SELECT s.id, %(token)s, %(host)s, %(boot)s, %(namespace)s, %(pid)s, %(started)s,
-    clock_timestamp() + %(send_within)s * interval '1 second', 0, '{}'
+    clock_timestamp() + %(send_within)s * interval '1 second', 0, '{{}}'
 FROM s
 RETURNING id, step_id, (SELECT downstream_key FROM s), (SELECT payload FROM s)
 """

@@ -11,7 +11,7 @@ from typing import Any
 
 from django.db.backends.base.base import BaseDatabaseWrapper
 
-from idempotency.ledger.values import Settlement
+from idempotency.ledger.values import NOTHING_NEW, SET_ABOUT, About, Settlement
 from idempotency.types import Answer
 
 # A step whose outcome is not known, with no sender that applied it: nothing may be settled as final over it.
@@ -40,6 +40,7 @@ def complete(
     answer: Answer,
     settlement: Settlement,
     called: bool,
+    about: About = NOTHING_NEW,
     refusal: bool = False,
     over_open: bool = False,
 ) -> bool:
@@ -60,10 +61,10 @@ def complete(
         f"""
         UPDATE idempotency_key AS k SET state = 'completed', lease_until = NULL, due_at = NULL,
             status = %(status)s, body = %(body)s, content_type = %(content_type)s, headers = %(headers)s,
-            note = %(note)s, {_SETTLED}
+            note = %(note)s, {SET_ABOUT}, {_SETTLED}
         WHERE k.id = %(id)s AND k.token = %(token)s AND k.state = 'in_progress' AND {guard}
         """,
-        _answer(answer) | _settled(key_id, token, settlement),
+        _answer(answer) | about.parameters() | _settled(key_id, token, settlement),
     )
 
 
@@ -73,6 +74,7 @@ def complete_deferred(
     key_id: uuid.UUID,
     token: int,
     settlement: Settlement,
+    about: About = NOTHING_NEW,
     refusal: bool = False,
 ) -> bool:
     """Settle a deferred key; its answer is the 202 that it stored at the start (R31).
@@ -84,11 +86,12 @@ def complete_deferred(
     return _write(
         connection,
         f"""
-        UPDATE idempotency_key AS k SET state = 'completed', lease_until = NULL, due_at = NULL, {_SETTLED}
+        UPDATE idempotency_key AS k SET state = 'completed', lease_until = NULL, due_at = NULL,
+            {SET_ABOUT}, {_SETTLED}
         WHERE k.id = %(id)s AND k.token = %(token)s AND k.state = 'in_progress' AND k.deferred
           AND NOT EXISTS ({OPEN_STEP}) {applied}
         """,
-        _settled(key_id, token, settlement),
+        about.parameters() | _settled(key_id, token, settlement),
     )
 
 
@@ -98,6 +101,7 @@ def promise(
     key_id: uuid.UUID,
     token: int,
     answer: Answer,
+    about: About = NOTHING_NEW,
     delay: float = 0,
 ) -> bool:
     """Store the 202 and let the key wait for a runner: `due_at` takes the lease's place (R31, R32)."""
@@ -107,10 +111,10 @@ def promise(
         UPDATE idempotency_key AS k SET deferred = true, lease_until = NULL,
             due_at = clock_timestamp() + %(delay)s * interval '1 second',
             status = %(status)s, body = %(body)s, content_type = %(content_type)s, headers = %(headers)s,
-            note = %(note)s
+            note = %(note)s, {SET_ABOUT}
         WHERE k.id = %(id)s AND k.token = %(token)s AND k.state = 'in_progress' AND NOT EXISTS ({OPEN_STEP})
         """,
-        _answer(answer) | {"id": key_id, "token": token, "delay": delay},
+        _answer(answer) | about.parameters() | {"id": key_id, "token": token, "delay": delay},
     )
 
 

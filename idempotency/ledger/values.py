@@ -106,6 +106,32 @@ Refusal = InProgress | StillUnknown | Reused | ResultExpired | ResultUnavailable
 
 
 @dataclass(frozen=True, slots=True)
+class About:
+    """What a key is about, for the caller and for people; what is empty changes nothing."""
+
+    resource: str = ""
+    reference: str = ""
+    summary: str = ""
+
+    def parameters(self) -> dict[str, str]:
+        """Return them as they fit their columns."""
+        return {
+            "resource": self.resource[:200],
+            "reference": self.reference[:200],
+            "summary": self.summary[:200],
+        }
+
+
+NOTHING_NEW = About()
+SET_ABOUT = """
+    resource = COALESCE(NULLIF(%(resource)s, ''), resource),
+    reference = COALESCE(NULLIF(%(reference)s, ''), reference),
+    summary = COALESCE(NULLIF(%(summary)s, ''), summary)
+"""
+"""The assignments that write an `About` together with whatever else changes on the key."""
+
+
+@dataclass(frozen=True, slots=True)
 class Settlement:
     """What is written when a key is settled: by whom, and on which evidence (R37)."""
 

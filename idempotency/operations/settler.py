@@ -79,6 +79,7 @@ class DeferredSettler:
             key_id=claim.id,
             token=claim.token,
             settlement=self._settlement,
+            about=claim.about,
         )
         if wrote:
             result = self._as_json(value)
