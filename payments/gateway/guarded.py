@@ -5,6 +5,7 @@ a charge must still be allowed, and a look-up that fails says nothing about char
 """
 
 import hashlib
+import weakref
 from collections.abc import Mapping
 from dataclasses import dataclass
 from threading import Lock
@@ -179,6 +180,12 @@ def make(terms: Terms) -> GuardedGateway:
     from payments.gateway.stripe import StripeGateway
 
     store = SharedStore.connect(terms.store_url) if terms.store_url else None
+    http = http_client(
+        timeout=terms.policy.attempt_timeout,
+        connect_timeout=terms.policy.attempt_timeout,
+        # Sends and look-ups share it, each with a bulkhead of this size.
+        connections=2 * terms.bulkhead,
+    )
     inner = StripeGateway(
         downstream=Downstream(
             name="gateway",
@@ -186,20 +193,18 @@ def make(terms: Terms) -> GuardedGateway:
             settling_time=terms.settling_time,
             key_memory=terms.key_memory,
         ),
-        http=http_client(
-            timeout=terms.policy.attempt_timeout,
-            connect_timeout=terms.policy.attempt_timeout,
-            # Sends and look-ups share it, each with a bulkhead of this size.
-            connections=2 * terms.bulkhead,
-        ),
+        http=http,
         url=terms.url,
         api_key=terms.api_key,
     )
-    return GuardedGateway(
+    made = GuardedGateway(
         inner,
         sends=_guard("gateway", terms, store, effect=True),
         reads=_guard("gateway look-ups", terms, store, effect=False),
     )
+    # A call under way holds the gateway, so its connections outlast the last of them only.
+    weakref.finalize(made, http.close)
+    return made
 
 
 def _guard(name: str, terms: Terms, store: SharedStore | None, *, effect: bool) -> Guard:

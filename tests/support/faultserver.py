@@ -44,7 +44,7 @@ class Exchange:
                 break
             body += chunk
         self.server.count(head)
-        return raw
+        return head + b"\r\n\r\n" + body
 
     def answer(
         self,

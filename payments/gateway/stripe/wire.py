@@ -4,6 +4,7 @@ The official client builds the headers and reads the answers; between the two, t
 """
 
 import json
+import logging
 from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -18,6 +19,8 @@ from idempotency.types import Outcome, OutsideRequest
 
 # It would write an id into the home directory, and time our calls for Stripe.
 stripe.enable_telemetry = False
+# It would log whole bodies and Stripe's messages, which repeat what was sent; our guard's events tell what happened.
+logging.getLogger("stripe").addFilter(lambda record: record.levelno >= logging.WARNING)
 
 _BODY: ContextVar[bytes | None] = ContextVar("stripe_body", default=None)
 
