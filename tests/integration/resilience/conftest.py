@@ -1,6 +1,7 @@
 """Real shared stores of both kinds, that a test may stop, hang and empty."""
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -35,3 +36,12 @@ def store_server(request: pytest.FixtureRequest) -> Store:
 def shared(store_server: Store) -> SharedStore:
     """Return the store as a process sees it."""
     return SharedStore.connect(store_server.url, timeout=0.5)
+
+
+@pytest.fixture
+def own_store(tmp_path: Path) -> Iterator[Store]:
+    """Return a server that this test may stop and start."""
+    server = Store(home=tmp_path / "store", durable=False, kind="valkey")
+    server.start()
+    yield server
+    server.stop()

@@ -135,10 +135,12 @@ def test_r27_a_failed_probe_opens_it_again_with_a_new_time(subject: Subject) -> 
 
 def test_r27_h7_being_asked_while_open_does_not_put_off_the_probes(subject: Subject) -> None:
     subject.trip()
-    for _ in range(6):
-        subject.ask()
+    asked = 0
+    while not subject.ask()[1].allowed:
         subject.pass_(SETTINGS.open_seconds / 5)
-    assert subject.ask()[1].allowed
+        asked += 1
+        assert asked < 8
+    assert asked >= 1
 
 
 def test_r27_a_dead_probe_frees_its_place_when_its_lease_ends(subject: Subject) -> None:

@@ -163,15 +163,6 @@ def test_r27_h7_a_store_that_lost_its_data_means_closed(
 # -- the store is lost --------------------------------------------------------------------------------
 
 
-@pytest.fixture
-def own_store(tmp_path: Any) -> Iterator[Store]:
-    """Return a server that this test may stop and start."""
-    server = Store(home=tmp_path / "store", durable=False, kind="valkey")
-    server.start()
-    yield server
-    server.stop()
-
-
 def test_r27_a_lost_store_neither_opens_nor_jams_it_and_is_reported_once(
     own_store: Store, name: str, heard: list[Event]
 ) -> None:
