@@ -5,6 +5,7 @@ from functools import partial
 from django.http import HttpRequest
 from rest_framework.request import Request
 from rest_framework.views import APIView
+from rest_framework.viewsets import ViewSetMixin
 
 from idempotency import telemetry
 from idempotency.answers import RequestSettler
@@ -164,7 +165,9 @@ def stand_in(*, view_class: type[APIView], accepted: str) -> tuple[APIView, Requ
     if accepted:
         plain.META["HTTP_ACCEPT"] = accepted
     view.args, view.kwargs, view.format_kwarg = (), {}, None
-    view.action = None
+    if isinstance(view, ViewSetMixin):
+        # What as_view() would have given it; without routes every method's action is None.
+        view.action_map, view.action, view.detail = {}, None, None
     request = view.initialize_request(plain)
     view.request = request
     negotiated = view.perform_content_negotiation(request, force=True)
