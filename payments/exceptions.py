@@ -4,9 +4,11 @@ A body that carries nothing of the request is the same whoever renders it: the v
 """
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Self
 
 from rest_framework.exceptions import APIException, ValidationError
+
+from idempotency.exceptions import CallRejected
 
 
 class Verdict(APIException):
@@ -22,12 +24,24 @@ class Verdict(APIException):
         self.reason = reason
         self.gateway_reference = gateway_reference
 
+    @classmethod
+    def of(cls, rejected: CallRejected) -> Self:
+        """Return the verdict that the other side's refusal means."""
+        return cls(reason=rejected.code, gateway_reference=rejected.reference)
+
 
 class AccountUnknown(ValidationError):
     """A field names no account of the merchant."""
 
     def __init__(self, field: str) -> None:
         super().__init__({field: ["There is no such account of yours."]})
+
+
+class PaymentUnknown(ValidationError):
+    """A field names no payment of the merchant."""
+
+    def __init__(self) -> None:
+        super().__init__({"payment": ["There is no such payment of yours."]})
 
 
 class CurrenciesDiffer(ValidationError):

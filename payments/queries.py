@@ -7,8 +7,18 @@ from typing import Any, Protocol
 from django.db.models import QuerySet
 
 from idempotency.ledger import states
-from idempotency.types import State
-from payments.models import Account, ApiUser, Merchant, Payment, Transfer
+from idempotency.types import OpenStep, State
+from payments.gateway import Movement, Progress, Recipient
+from payments.models import (
+    Account,
+    ApiUser,
+    Merchant,
+    Payment,
+    Payout,
+    Receipt,
+    Refund,
+    Transfer,
+)
 
 
 def merchant_of(user: Any) -> Merchant | None:
@@ -43,6 +53,21 @@ def accounts_of(merchant: Merchant) -> QuerySet[Account]:
     return Account.objects.filter(merchant=merchant).order_by("created_at", "name")
 
 
+def refunds_of(payment: Payment) -> list[Refund]:
+    """Return the refunds of a payment, oldest first."""
+    return list(payment.refunds.order_by("created_at", "id"))
+
+
+def payouts_of(merchant: Merchant) -> QuerySet[Payout]:
+    """Return a merchant's payouts, newest first."""
+    return Payout.objects.filter(merchant=merchant).order_by("-created_at", "-id")
+
+
+def receipts_of(merchant: Merchant) -> QuerySet[Receipt]:
+    """Return the receipts of a merchant's payments, newest first."""
+    return Receipt.objects.filter(payment__merchant=merchant).order_by("-created_at", "-id")
+
+
 class Shown(Protocol):
     """A row whose status depends on its key while the outcome is open."""
 
@@ -65,3 +90,25 @@ def with_shown_status(rows: Sequence[Shown]) -> Sequence[Shown]:
     for row in rows:
         row.status = unknown.get(row.key_id, row.status)
     return rows
+
+
+def seen_by_hand(*, step: OpenStep, reference: str) -> dict[str, Any]:
+    """Return the record of a step that a person has seen applied: all of the row's own amount has moved."""
+    if step.name == "recipient":
+        return Recipient(id=reference).as_record()
+    amount, currency = _asked_for(step)
+    return Movement(
+        id=reference, status=Progress.SUCCEEDED, amount=amount, currency=currency
+    ).as_record()
+
+
+def _asked_for(step: OpenStep) -> tuple[int, str]:
+    """Return amount and currency of the row that the newest life of the step's key made."""
+    if step.name == "refund":
+        refund = (
+            Refund.objects.select_related("payment").filter(key_id=step.key_id).latest("generation")
+        )
+        return refund.amount, refund.payment.currency
+    rows = Payout.objects if step.name == "payout" else Payment.objects
+    row = rows.filter(key_id=step.key_id).latest("generation")
+    return row.amount, row.currency

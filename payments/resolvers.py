@@ -1,29 +1,81 @@
-"""How unknown outcomes of payments are looked up, and finished as the view would have done."""
+"""How unknown outcomes of payments are looked up, and finished as the view or the worker would have done."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from rest_framework.response import Response
 
+from idempotency.exceptions import CallRejected
 from idempotency.ledger import Claim
 from idempotency.operations import Resolver, resolver
-from idempotency.types import LookUp, OpenStep, State
-from payments import services
+from idempotency.types import LookUp, OpenStep, OutsideResult, State
+from payments import operations, queries, services
+from payments.exceptions import PayoutRefused, RefundRefused
 from payments.gateway import gateway
-from payments.services.charging import CHARGE
 from payments.views import PaymentViewSet
 
 
-@resolver("payments.create")
-class PaymentResolver(Resolver):
-    """A charge: one step."""
+class Looking(Resolver):
+    """Asks the gateway about a step by its name. Deferred work is finished by running its handler again."""
 
-    view = PaymentViewSet
+    looks: Mapping[str, Callable[[OpenStep], LookUp]] = {}
 
     def look_up(self, *, step: OpenStep) -> LookUp:
-        return gateway().look_up_charge(step)
+        return self.looks[step.name](step)
+
+    def by_hand(self, *, step: OpenStep, reference: str) -> OutsideResult:
+        """Return what the gateway would have said: that the very amount of our row has moved."""
+        return OutsideResult(
+            reference=reference, record=queries.seen_by_hand(step=step, reference=reference)
+        )
+
+
+@resolver("payments.create")
+class PaymentResolver(Looking):
+    """A charge: one step, finished with the view's own answer."""
+
+    view = PaymentViewSet
+    looks = {services.CHARGE: lambda step: gateway().look_up_charge(step)}
 
     def finish(self, *, claim: Claim, endings: Mapping[str, LookUp]) -> Response:
-        return PaymentViewSet.created(services.finish_payment(claim=claim, ending=endings[CHARGE]))
+        payment = services.finish_payment(claim=claim, ending=endings[services.CHARGE])
+        return PaymentViewSet.created(payment)
 
     def ended(self, *, claim: Claim, state: State, error: BaseException | None) -> None:
-        services.end_payment(claim=claim, state=state, error=error)
+        services.end_payment(claim=claim, error=error)
+
+
+@resolver(operations.REFUND)
+class RefundResolver(Looking):
+    """A refund: one step."""
+
+    looks = {services.REFUND: lambda step: gateway().look_up_refund(step)}
+
+    def verdict(self, rejected: CallRejected) -> Exception:
+        return RefundRefused.of(rejected)
+
+    def ended(self, *, claim: Claim, state: State, error: BaseException | None) -> None:
+        services.end_refund(claim=claim, error=error)
+
+
+@resolver(operations.PAYOUT)
+class PayoutResolver(Looking):
+    """A payout: the recipient, then the money."""
+
+    looks = {
+        services.RECIPIENT: lambda step: gateway().look_up_recipient(step),
+        services.PAYOUT: lambda step: gateway().look_up_payout(step),
+    }
+
+    def verdict(self, rejected: CallRejected) -> Exception:
+        return PayoutRefused.of(rejected)
+
+    def ended(self, *, claim: Claim, state: State, error: BaseException | None) -> None:
+        services.end_payout(claim=claim, error=error)
+
+
+@resolver(operations.RECEIPT)
+class ReceiptResolver(Looking):
+    """A receipt: nothing outside."""
+
+    def ended(self, *, claim: Claim, state: State, error: BaseException | None) -> None:
+        services.end_receipt(claim=claim)

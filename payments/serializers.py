@@ -13,9 +13,9 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 from rest_framework.exceptions import ValidationError
 
-from payments.models import Account, Payment, Transfer
+from payments.models import Account, Payment, Payout, Receipt, Refund, Transfer
 from payments.money import DIGITS, MAX_AMOUNT, looks_like_card_number
-from payments.services import PaymentOrder, TransferOrder
+from payments.services import PaymentOrder, PayoutOrder, ReceiptOrder, RefundOrder, TransferOrder
 
 
 class Text(serializers.CharField):
@@ -66,8 +66,30 @@ class Source(serializers.Field[str, Any, str, Any]):
         return value
 
 
+class Destination(serializers.Field[str, Any, str, Any]):
+    """The id of an account outside."""
+
+    def to_internal_value(self, data: Any) -> str:
+        if not isinstance(data, str) or not _DESTINATION.fullmatch(data):
+            raise ValidationError("An account of the gateway is wanted, e.g. acct_1a2b3c.")
+        return data
+
+    def to_representation(self, value: str) -> str:
+        return value
+
+
+class Email(serializers.EmailField):
+    """An e-mail address, given as a string."""
+
+    def to_internal_value(self, data: Any) -> str:
+        if not isinstance(data, str):
+            self.fail("invalid")
+        return str(super().to_internal_value(data))
+
+
 _ORDER_ID = re.compile(r"[\x21-\x7e]{1,64}")
 _SOURCE = re.compile(r"(?:pm|tok|src|card|ba)_[A-Za-z0-9_]{1,72}")
+_DESTINATION = re.compile(r"acct_[A-Za-z0-9_]{1,70}")
 _DIGITS = re.compile(r"[0-9]{12}")
 
 
@@ -210,4 +232,85 @@ class TransferOut(serializers.ModelSerializer[Transfer]):
     class Meta:
         model = Transfer
         fields = ["id", "from_account", "to_account", "amount", "currency", "created_at"]
+        read_only_fields = fields
+
+
+class RefundIn(Input):
+    """A refund to be made."""
+
+    amount = Amount()
+    reason = Text(required=False, allow_blank=True, max_length=200, trim_whitespace=False)
+
+    @classmethod
+    def parse(cls, given: Any) -> RefundOrder:
+        """Return the order that the input means. Raises: ValidationError."""
+        return RefundOrder(**cls.checked(given))
+
+
+class RefundOut(serializers.ModelSerializer[Refund]):
+    """A refund as its merchant sees it."""
+
+    class Meta:
+        model = Refund
+        fields = [
+            "id",
+            "payment",
+            "amount",
+            "reason",
+            "status",
+            "gateway_reference",
+            "created_at",
+        ]
+        read_only_fields = fields
+
+
+class PayoutIn(Input):
+    """A payout to be made."""
+
+    amount = Amount()
+    currency = Currency()
+    destination = Destination()
+
+    @classmethod
+    def parse(cls, given: Any) -> PayoutOrder:
+        """Return the order that the input means. Raises: ValidationError."""
+        return PayoutOrder(**cls.checked(given))
+
+
+class PayoutOut(serializers.ModelSerializer[Payout]):
+    """A payout as its merchant sees it."""
+
+    class Meta:
+        model = Payout
+        fields = [
+            "id",
+            "amount",
+            "currency",
+            "destination",
+            "status",
+            "gateway_reference",
+            "created_at",
+        ]
+        read_only_fields = fields
+
+
+class ReceiptIn(Input):
+    """A receipt to be issued. The text is kept without the blanks around it."""
+
+    payment = Id()
+    email = Email()
+    text = Text(max_length=2000, lines=True)
+
+    @classmethod
+    def parse(cls, given: Any) -> ReceiptOrder:
+        """Return the order that the input means. Raises: ValidationError."""
+        return ReceiptOrder(**cls.checked(given))
+
+
+class ReceiptOut(serializers.ModelSerializer[Receipt]):
+    """A receipt as its merchant sees it."""
+
+    class Meta:
+        model = Receipt
+        fields = ["id", "payment", "email", "text", "status", "issued_at", "created_at"]
         read_only_fields = fields

@@ -2,12 +2,20 @@
 
 from rest_framework.routers import SimpleRouter
 
-from payments.views import AccountViewSet, PaymentViewSet, TransferViewSet
+from payments.views import (
+    AccountViewSet,
+    PaymentViewSet,
+    PayoutViewSet,
+    ReceiptViewSet,
+    TransferViewSet,
+)
 
 app_name = "payments"
 
 router = SimpleRouter()
 router.register("payments", PaymentViewSet, basename="payment")
+router.register("payouts", PayoutViewSet, basename="payout")
+router.register("receipts", ReceiptViewSet, basename="receipt")
 router.register("transfers", TransferViewSet, basename="transfer")
 router.register("accounts", AccountViewSet, basename="account")
 

@@ -6,6 +6,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from idempotency.exceptions import CallFailed
 from payments.gateway.port import (
     ACTION_REQUIRED,
     ChargeRequest,
@@ -29,6 +30,7 @@ __all__ = [
     "RecipientRequest",
     "RefundRequest",
     "gateway",
+    "refusal",
     "using",
 ]
 
@@ -42,6 +44,15 @@ def gateway() -> Gateway:
     from payments.gateway.guarded import configured
 
     return configured()
+
+
+def refusal() -> CallFailed | None:
+    """Return why a call that sends would be refused at once, or None: asked before a deferred run is begun."""
+    if _replaced:
+        return None
+    from payments.gateway.guarded import configured
+
+    return configured().sends.refusal()
 
 
 @contextmanager

@@ -4,6 +4,7 @@ from typing import ClassVar
 
 from django.db import models
 from django.db.models import F, Q
+from django.urls import reverse
 
 from payments.models.base import (
     MadeUnderKey,
@@ -61,3 +62,7 @@ class Payout(MadeUnderKey, Moving):
 
     def __str__(self) -> str:
         return f"Payout of {shown(self.amount, self.currency)} to {self.destination}"
+
+    def get_absolute_url(self) -> str:
+        """Return its address in the API."""
+        return reverse("payments:payout-detail", args=[self.pk])

@@ -4,6 +4,7 @@ from typing import ClassVar
 
 from django.db import models
 from django.db.models import Q
+from django.urls import reverse
 
 from payments.models.base import MadeUnderKey, Moving, status_is_known
 from payments.models.payment import Payment
@@ -35,3 +36,7 @@ class Receipt(MadeUnderKey, Moving):
 
     def __str__(self) -> str:
         return f"Receipt to {self.email}"
+
+    def get_absolute_url(self) -> str:
+        """Return its address in the API."""
+        return reverse("payments:receipt-detail", args=[self.pk])

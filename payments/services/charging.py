@@ -6,7 +6,7 @@ from django.db.models.functions import Now
 
 from idempotency.exceptions import CallRejected
 from idempotency.ledger import Claim
-from idempotency.types import Applied, LookUp, Rejected, State
+from idempotency.types import Applied, LookUp, Rejected
 from payments.exceptions import ActionRequired, PaymentDeclined, Verdict
 from payments.gateway import ACTION_REQUIRED, ChargeRequest, Movement, Progress, gateway
 from payments.models import Merchant, Payment
@@ -72,14 +72,12 @@ def finish_payment(*, claim: Claim, ending: LookUp) -> Payment:
             raise ValueError(f"A payment cannot be finished on {ending}.")
 
 
-def end_payment(*, claim: Claim, state: State, error: BaseException | None) -> None:
-    """End the payment of a key that is settled without success."""
-    payment = Payment.objects.under(claim).filter(role="main").first()
+def end_payment(*, claim: Claim, error: BaseException | None) -> None:
+    """End the payment of a key that is settled without success: refused, or certainly not made."""
+    payment = Payment.objects.under(claim).first()
     if payment is None:
         return
-    if state is State.RELEASED:
-        payment.move("not_charged")
-    elif isinstance(error, Verdict):
+    if isinstance(error, Verdict):
         status = "action_required" if isinstance(error, ActionRequired) else "declined"
         payment.move(
             status,
@@ -87,6 +85,8 @@ def end_payment(*, claim: Claim, state: State, error: BaseException | None) -> N
             gateway_reference=payment.gateway_reference or error.gateway_reference or None,
             settled_at=Now(),
         )
+    else:
+        payment.move("not_charged")
 
 
 def record_charge(*, payment: Payment, charge: Movement) -> Payment:

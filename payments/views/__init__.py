@@ -1,6 +1,13 @@
 """The API: each handler parses, makes one call into the services, and answers."""
 
 from payments.views.accounts import AccountViewSet, TransferViewSet
+from payments.views.deferred import PayoutViewSet, ReceiptViewSet
 from payments.views.payments import PaymentViewSet
 
-__all__ = ["AccountViewSet", "PaymentViewSet", "TransferViewSet"]
+__all__ = [
+    "AccountViewSet",
+    "PaymentViewSet",
+    "PayoutViewSet",
+    "ReceiptViewSet",
+    "TransferViewSet",
+]

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiResponse
 from rest_framework.pagination import CursorPagination
 from rest_framework.permissions import IsAuthenticated
 from rest_framework.request import Request
@@ -9,6 +11,11 @@ from rest_framework.viewsets import GenericViewSet
 
 from payments.models import Merchant
 from payments.queries import merchant_of
+
+PROMISED = {
+    202: OpenApiResponse(OpenApiTypes.OBJECT, "It will be done; Location says where to see how.")
+}
+"""How a request whose work is done later is answered, for the API's description."""
 
 
 class ActsForMerchant(IsAuthenticated):

@@ -4,14 +4,16 @@ from typing import Any
 
 from django.db.models import QuerySet
 from drf_spectacular.utils import extend_schema
+from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from idempotency.decorators import idempotent
-from payments import queries, services
+from idempotency.operations import accept
+from payments import operations, queries, services
 from payments.models import Payment
-from payments.serializers import PaymentIn, PaymentOut
-from payments.views.base import MerchantViewSet
+from payments.serializers import PaymentIn, PaymentOut, RefundIn, RefundOut
+from payments.views.base import PROMISED, MerchantViewSet
 
 
 class PaymentViewSet(MerchantViewSet):
@@ -39,6 +41,26 @@ class PaymentViewSet(MerchantViewSet):
         payment = self.get_object()
         queries.with_shown_status([payment])
         return Response(PaymentOut(payment).data)
+
+    @extend_schema(responses={200: RefundOut(many=True)})
+    @action(detail=True, methods=["get"], pagination_class=None)
+    def refunds(self, request: Request, *args: Any, **kwargs: Any) -> Response:
+        """Return the refunds of one payment, oldest first."""
+        found = queries.refunds_of(self.get_object())
+        queries.with_shown_status(found)
+        return Response(RefundOut(found, many=True).data)
+
+    @extend_schema(request=RefundIn, responses=PROMISED)
+    @refunds.mapping.post
+    @idempotent(operation=operations.REFUND, required=True)
+    def refund(self, request: Request, *args: Any, **kwargs: Any) -> Response:
+        """Promise to give back a payment, or a part of it."""
+        refund = services.request_refund(
+            payment=self.get_object(), order=RefundIn.parse(request.data), claim=request.claim
+        )
+        return accept(
+            claim=request.claim, operation=operations.REFUND, input={"refund": str(refund.pk)}
+        )
 
     def get_queryset(self) -> QuerySet[Payment]:
         """Return what the caller may see."""

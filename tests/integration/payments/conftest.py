@@ -11,6 +11,8 @@ from rest_framework.authtoken.models import Token
 from rest_framework.response import Response
 from rest_framework.test import APIClient
 
+from idempotency.models import Key
+from idempotency.reconciliation import reconcile
 from payments.gateway import using
 from payments.gateway.fake import FakeGateway
 from payments.models import Account, ApiUser, Merchant
@@ -18,9 +20,16 @@ from payments.models import Account, ApiUser, Merchant
 
 @pytest.fixture
 def fake() -> Iterator[FakeGateway]:
-    gateway = FakeGateway()
+    # What it does not know a moment later, it never will.
+    gateway = FakeGateway(settling_time=0)
     with using(gateway):
         yield gateway
+
+
+def settle_unknown() -> None:
+    """Reconcile every key that is unknown, as the beat would."""
+    for key in Key.objects.filter(state="unknown"):
+        reconcile(key_id=key.id)
 
 
 @dataclass
@@ -68,3 +77,9 @@ def shop(transactional_db: None) -> Shop:
 @pytest.fixture
 def rival(transactional_db: None) -> Shop:
     return make_shop("rival")
+
+
+@pytest.fixture
+def no_broker(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nudge nobody: the tests run the work themselves."""
+    monkeypatch.setattr("idempotency.operations.wake.nudge", lambda **_: None)

@@ -1,0 +1,31 @@
+"""Deferred work: what a worker runs when the row is due. Each handler is one call into the services."""
+
+from typing import Any
+
+from idempotency.ledger import Claim
+from idempotency.operations import operation
+from payments import services
+from payments.gateway import refusal
+from payments.serializers import PayoutOut, ReceiptOut, RefundOut
+
+REFUND = "payments.refund"
+PAYOUT = "payouts.create"
+RECEIPT = "receipts.create"
+
+
+@operation(REFUND, refusal=refusal)
+def refund(*, claim: Claim, input: Any) -> Any:  # noqa: A002 - the handler's contract; the key finds the row
+    """Give money back."""
+    return RefundOut(services.send_refund(claim=claim)).data
+
+
+@operation(PAYOUT, refusal=refusal)
+def payout(*, claim: Claim, input: Any) -> Any:  # noqa: A002
+    """Pay out."""
+    return PayoutOut(services.send_payout(claim=claim)).data
+
+
+@operation(RECEIPT)
+def receipt(*, claim: Claim, input: Any) -> Any:  # noqa: A002
+    """Issue a receipt."""
+    return ReceiptOut(services.issue_receipt(claim=claim)).data
