@@ -13,7 +13,7 @@ from idempotency.operations import heartbeat, runner
 from idempotency.operations import wake as waking
 
 
-@shared_task(name=waking.RUN_TASK)
+@shared_task(name=waking.RUN_TASK, ignore_result=True)
 def run(key_id: str | None = None) -> None:
     """Run the work of one key, or without one whatever is due."""
     if key_id is None:
@@ -22,19 +22,19 @@ def run(key_id: str | None = None) -> None:
         runner.run(key_id=uuid.UUID(key_id))
 
 
-@shared_task(name="idempotency.tasks.wake")
+@shared_task(name="idempotency.tasks.wake", ignore_result=True)
 def wake() -> None:
     """Nudge workers for all deferred work that is due."""
     heartbeat.beat(name="wake", detail={"nudges": waking.sweep()})
 
 
-@shared_task(name="idempotency.tasks.reconcile")
+@shared_task(name="idempotency.tasks.reconcile", ignore_result=True)
 def reconcile() -> None:
     """Ask about the keys of which nobody knows how they ended."""
     heartbeat.beat(name="reconcile", detail={"keys": len(reconciliation.run())})
 
 
-@shared_task(name="idempotency.tasks.purge")
+@shared_task(name="idempotency.tasks.purge", ignore_result=True)
 def purge() -> None:
     """Forget what has expired."""
     purged = purge_expired()

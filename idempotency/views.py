@@ -16,6 +16,7 @@ from rest_framework.response import Response
 
 from idempotency.http.problem import catalogue
 from idempotency.http.scope import scope_of
+from idempotency.ledger.work import View
 from idempotency.operations import monitor
 
 
@@ -91,7 +92,7 @@ class OperationCancelView(GenericAPIView[Any]):
         return _shown(monitor.cancel(id=id, scope=scope, by=f"caller {scope}"))
 
 
-def _shown(view: monitor.View) -> Response:
+def _shown(view: View) -> Response:
     headers = {"Cache-Control": "no-store"}
     seconds = monitor.retry_after(view)
     if seconds is not None:

@@ -88,7 +88,11 @@ def take(
             FROM taken AS k WHERE o.key_id = k.id
             RETURNING {_WORK}
             """,
-            {"names": list(leases), "leases": list(leases.values()), "id": key_id},
+            {
+                "names": list(leases),
+                "leases": [float(lease) for lease in leases.values()],
+                "id": key_id,
+            },
         )
         row = cursor.fetchone()
     return _work(row) if row else None
@@ -168,7 +172,12 @@ def postpone(
             SET due_at = clock_timestamp() + due.seconds * (1 + random() / 2) * interval '1 second'
             FROM due WHERE k.id = due.id AND k.state = 'in_progress' AND k.due_at <= statement_timestamp()
             """,
-            {"names": list(waits), "seconds": list(waits.values()), "id": key_id, "limit": limit},
+            {
+                "names": list(waits),
+                "seconds": [float(wait) for wait in waits.values()],
+                "id": key_id,
+                "limit": limit,
+            },
         )
         return int(cursor.rowcount)
 

@@ -58,7 +58,7 @@ def mint(
 
     Returns: the ids of key and operation, or None where the key stands for other work.
     """
-    parameters = {
+    parameters: dict[str, Any] = {
         "key_id": uuid7(),
         "scope": identity.scope,
         "operation": identity.operation,

@@ -1,11 +1,12 @@
 """Work that is done later, messages, and how an unknown outcome is looked up.
 
 A host registers with `operation` and `resolver`, promises with `accept` and `defer`, and takes messages with `consume`
-and `idempotent_task`.
+and `idempotent_task`. What it hears of a key's outside effect by other ways it tells by `heard_of` and `late_news`.
 """
 
 from idempotency.operations.deferral import accept, defer
 from idempotency.operations.inbox import consume, idempotent_task
+from idempotency.operations.news import heard_of, late_news
 from idempotency.operations.registry import Resolver, operation, resolver
 
 __all__ = [
@@ -13,7 +14,9 @@ __all__ = [
     "accept",
     "consume",
     "defer",
+    "heard_of",
     "idempotent_task",
+    "late_news",
     "operation",
     "resolver",
 ]

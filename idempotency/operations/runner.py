@@ -97,7 +97,7 @@ def _refused_for(definition: Definition) -> float | None:
         # Whatever is wrong with one operation's guard, the others go on.
         logger.exception("%s: whether it may begin cannot be asked", definition.name)
         return conf.RETRY_CAP
-    return None if refusal is None else refusal.retry_after or conf.RETRY_CAP
+    return None if refusal is None else float(refusal.retry_after or conf.RETRY_CAP)
 
 
 # -- take --------------------------------------------------------------------------------------------------------------

@@ -11,9 +11,9 @@ import os
 import queue
 import threading
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cache
-from typing import Any
+from typing import Any, cast
 
 from django.db import connections, transaction
 
@@ -57,12 +57,15 @@ def flush(*, seconds: float) -> bool:
 
 def current_message_id() -> str | None:
     """Return the id of the Celery message that is being worked on, or None; a redelivery has the same."""
-    try:
-        from celery import current_task
-    except ImportError:
-        return None
-    message_id = current_task.request.id if current_task else None
-    return str(message_id) if message_id else None
+    app = _celery()
+    task = None if app is None else app.current_worker_task
+    return None if task is None else str(task.request.id)
+
+
+def celery_settings() -> Mapping[str, Any] | None:
+    """Return the settings of the host's Celery app, or None where there is no Celery: for the checks."""
+    app = _celery()
+    return None if app is None else cast(Mapping[str, Any], app.conf)
 
 
 # -- publishing --------------------------------------------------------------------------------------------------------

@@ -1,0 +1,55 @@
+"""What is heard from the other side without having asked: an event, a statement (R37, R39).
+
+It never settles a key by itself. It makes a look-up come at once, and find what it looks for; and what contradicts a
+settlement is put on record and shown to a person.
+"""
+
+import uuid
+from collections.abc import Mapping
+from typing import Any
+
+from django.db import connections
+
+from idempotency.conf import conf
+from idempotency.ledger import history
+from idempotency.types import State
+
+
+def heard_of(*, key_id: uuid.UUID, step: str, reference: str) -> State | None:
+    """Note under which id the other side knows a step, and look an unknown key up at once; in the open transaction.
+
+    Returns: the key's state, or None where the key has been purged.
+    """
+    with connections[conf.DATABASE].cursor() as cursor:
+        cursor.execute(_HEARD, {"key": key_id, "step": step, "reference": reference[:200]})
+        row = cursor.fetchone()
+    return State(row[0]) if row else None
+
+
+_HEARD = """
+WITH k AS (
+    UPDATE idempotency_key SET next_lookup_at = CASE WHEN state = 'unknown' THEN clock_timestamp() ELSE next_lookup_at END
+    WHERE id = %(key)s
+    RETURNING id, generation, state
+), s AS (
+    UPDATE idempotency_step AS s SET reference = %(reference)s
+    FROM k WHERE s.key_id = k.id AND s.generation = k.generation AND s.name = %(step)s
+        AND s.applied_at IS NULL AND s.reference = ''
+)
+SELECT state FROM k
+"""
+
+
+def late_news(*, key_id: uuid.UUID | None, actor: str, detail: Mapping[str, Any]) -> None:
+    """Record that something happened outside which the key's settlement does not say, and call a person (R39).
+
+    Args:
+        key_id: None where nobody knows of which key it is.
+        detail: plain JSON: what was heard, and what our books had said.
+    """
+    connection = connections[conf.DATABASE]
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT state FROM idempotency_key WHERE id = %s", [key_id])
+        row = cursor.fetchone()
+    state = row[0] if row else "not known"
+    history.late_news(connection=connection, key_id=key_id, state=state, actor=actor, detail=detail)

@@ -1,0 +1,76 @@
+"""Celery's settings are checked at the start, each by its number (R35)."""
+
+from typing import Any
+
+import pytest
+
+from idempotency.checks import check_celery
+from idempotency.operations import wake
+
+GOOD = {
+    "task_time_limit": 40,
+    "task_soft_time_limit": None,
+    "task_ignore_result": True,
+    "task_reject_on_worker_lost": False,
+    "task_acks_on_failure_or_timeout": True,
+    "worker_cancel_long_running_tasks_on_connection_loss": False,
+    "result_backend": None,
+    "broker_url": "redis://127.0.0.1:6379/0",
+    "broker_transport_options": {"visibility_timeout": 600, "socket_timeout": 1},
+}
+
+
+def ids(monkeypatch: pytest.MonkeyPatch, **changed: Any) -> list[str]:
+    monkeypatch.setattr(wake, "celery_settings", lambda: GOOD | changed)
+    messages = check_celery()
+    assert all(message.hint for message in messages)
+    return [str(message.id).removeprefix("idempotency.") for message in messages]
+
+
+def test_the_deployments_own_settings_are_in_order() -> None:
+    assert check_celery() == []
+
+
+def test_without_celery_nothing_is_checked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(wake, "celery_settings", lambda: None)
+    assert check_celery() == []
+
+
+@pytest.mark.parametrize(
+    ("changed", "found"),
+    [
+        ({}, []),
+        ({"task_soft_time_limit": 30}, ["E040"]),
+        ({"task_time_limit": None}, ["E041"]),
+        ({"task_time_limit": 45}, ["E043"]),
+        ({"broker_transport_options": {"socket_timeout": 1}}, []),
+        (
+            {"broker_transport_options": {"visibility_timeout": 40, "socket_timeout": 1}},
+            ["E044"],
+        ),
+        ({"result_backend": "redis://", "task_ignore_result": False}, ["W040"]),
+        ({"result_backend": "redis://"}, []),
+        ({"task_reject_on_worker_lost": True}, ["W041"]),
+        ({"task_acks_on_failure_or_timeout": False}, ["W042"]),
+        ({"worker_cancel_long_running_tasks_on_connection_loss": True}, ["W043"]),
+        ({"broker_transport_options": {"visibility_timeout": 600}}, ["W044"]),
+        ({"broker_url": "amqp://guest@127.0.0.1//", "broker_transport_options": {}}, ["W045"]),
+        (
+            {
+                "broker_url": "amqp://guest@127.0.0.1//",
+                "broker_transport_options": {"confirm_publish": True},
+            },
+            [],
+        ),
+    ],
+)
+def test_r35_each_setting_that_can_lose_or_double_work(
+    monkeypatch: pytest.MonkeyPatch, changed: dict[str, Any], found: list[str]
+) -> None:
+    assert ids(monkeypatch, **changed) == found
+
+
+def test_r35_a_run_must_fit_into_the_hard_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = ids(monkeypatch, task_time_limit=34)
+    assert found
+    assert set(found) == {"E042"}
