@@ -6,18 +6,22 @@ its own.
 
 from django.contrib import admin
 
+from idempotency.admin.events import EventAdmin
 from idempotency.admin.keys import KeyAdmin
+from idempotency.admin.operations import OperationAdmin
 from idempotency.admin.overview import OverviewAdmin
 from idempotency.conf import conf
-from idempotency.models import Heartbeat, Key
+from idempotency.models import Event, Heartbeat, Key, Operation
 
-__all__ = ["KeyAdmin", "OverviewAdmin", "register"]
+__all__ = ["EventAdmin", "KeyAdmin", "OperationAdmin", "OverviewAdmin", "register"]
 
 
 def register(site: admin.AdminSite) -> None:
     """Put the whole console on a site."""
     site.register(Heartbeat, OverviewAdmin)
     site.register(Key, KeyAdmin)
+    site.register(Operation, OperationAdmin)
+    site.register(Event, EventAdmin)
 
 
 if conf.ADMIN_REGISTER:

@@ -2,11 +2,21 @@
 
 from dataclasses import dataclass
 
+from django.contrib import messages
 from django.http import HttpRequest
 
+from idempotency.admin import audit
+from idempotency.admin.acting import REPEATED
+from idempotency.admin.forms import BreakerForm
 from idempotency.admin.moments import duration
 from idempotency.conf import conf
-from idempotency.resilience import BreakerState, CircuitBreaker, Snapshot
+from idempotency.resilience import (
+    BreakerState,
+    CircuitBreaker,
+    Force,
+    Snapshot,
+    StoreUnavailable,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,3 +67,25 @@ def _detail(seen: Snapshot) -> str:
     if not seen.shared:
         said.append("this process's own view")
     return "; ".join(said)
+
+
+def force(request: HttpRequest, breaker: CircuitBreaker, form: BreakerForm) -> None:
+    """Do what the form says, once, and tell the person what came of it."""
+    actor, reason = request.user.get_username(), form.cleaned_data["reason"]
+    wanted = Force(form.cleaned_data["force"])
+    begun = audit.begin(
+        form=form.cleaned_data["form"],
+        kind="staff-breaker",
+        actor=actor,
+        reason=reason,
+        detail={"breaker": breaker.name, "asked": wanted, "before": breaker.snapshot().state},
+    )
+    if not begun:
+        messages.warning(request, REPEATED)
+        return
+    try:
+        breaker.force(wanted, actor=actor, reason=reason)
+    except StoreUnavailable:
+        messages.error(request, "The shared store cannot be reached, so nothing was changed.")
+        return
+    messages.success(request, f"{breaker.name} is {shown(breaker).label}.")

@@ -87,7 +87,7 @@ CROSS JOIN LATERAL (
     SELECT count(*) FILTER (WHERE state = 'completed') AS completed,
            count(*) FILTER (WHERE state = 'released') AS released,
            count(*) FILTER (WHERE state IN ('in_progress', 'unknown')) AS open
-    FROM (SELECT state FROM idempotency_key WHERE id >= slot.lo AND id < slot.hi ORDER BY id LIMIT %s) AS some
+    FROM (SELECT state FROM idempotency_key WHERE id >= slot.lo AND id < slot.hi ORDER BY id LIMIT %s) AS sample
 ) AS read
 LEFT JOIN LATERAL (
     SELECT id FROM idempotency_key WHERE id >= slot.lo AND id < slot.hi ORDER BY id OFFSET %s LIMIT 1

@@ -55,6 +55,13 @@ def look(key: Key) -> Look:
     return Look(key, work, calls_of(key), now, found)
 
 
+def glance(key: Key) -> Look:
+    """Return how a key stands, from a row that was read with its deferred work: enough to decide what may be done."""
+    work = key.work if key.deferred and hasattr(key, "work") else None
+    now = timezone.now()
+    return Look(key, work, [], now, situation(key, now=now, error=work.error if work else None))
+
+
 def page(seen: Look, *, revealed: bool = False) -> dict[str, Any]:
     """Return what the template of the page needs."""
     return {

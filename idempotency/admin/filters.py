@@ -1,10 +1,10 @@
 """Filters that stay quick on any number of rows: each choice is one range of one index."""
 
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, ClassVar
 
 from django.contrib import admin
 from django.contrib.admin.views.main import ChangeList
@@ -13,7 +13,6 @@ from django.http import HttpRequest
 from django.utils import timezone
 
 from idempotency.admin import search
-from idempotency.models import Key
 from idempotency.types import State
 
 
@@ -24,25 +23,24 @@ def first_id(at: datetime) -> uuid.UUID:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """One choice of the state filter: which keys, and in which order."""
+    """One choice of a state filter: which rows, and in which order."""
 
     label: str
-    rows: Callable[[QuerySet[Key]], QuerySet[Key]]
+    rows: Callable[[QuerySet[Any]], QuerySet[Any]]
     order: tuple[Any, ...] = ("-pk",)
 
 
-def _open(keys: QuerySet[Key]) -> QuerySet[Key]:
-    return keys.filter(pk__in=search.open_keys())
-
-
-_MOST_URGENT = (
-    search.oldest_first("needs_person_since"),
-    search.oldest_first("unknown_since"),
-    "created_at",
-)
-
-VIEWS = {
-    "open": View("Open: all that is not settled, or needs a person", _open, _MOST_URGENT),
+KEYS = {
+    "open": View(
+        "Open: not settled, or needs a person",
+        lambda keys: keys.filter(pk__in=search.open_keys()),
+        # No index has this order, so the few rows found are sorted and the many others left alone.
+        (
+            search.oldest_first("needs_person_since"),
+            search.oldest_first("unknown_since"),
+            "created_at",
+        ),
+    ),
     "person": View("Needs a person", search.person, ("needs_person_since",)),
     "unknown": View("Unknown", search.unknown, ("unknown_since",)),
     "running": View("Running", search.running, ("lease_until",)),
@@ -53,44 +51,85 @@ VIEWS = {
     "all": View("Any state", lambda keys: keys),
 }
 
+OPERATIONS = {
+    "open": View(
+        "Open: not ended",
+        lambda work: work.filter(key_id__in=search.open_keys(deferred=True)),
+        ("created_at",),
+    ),
+    "waiting": View(
+        "Waiting", lambda work: work.filter(key__due_at__isnull=False), ("key__due_at",)
+    ),
+    "running": View(
+        "Running",
+        lambda work: work.filter(
+            key__state=State.IN_PROGRESS, key__lease_until__isnull=False, key__deferred=True
+        ),
+        ("key__lease_until",),
+    ),
+    "unknown": View(
+        "Unknown",
+        lambda work: work.filter(key__unknown_since__isnull=False),
+        ("key__unknown_since",),
+    ),
+    "failed": View("Ended with an error", lambda work: work.filter(error__isnull=False)),
+    "all": View("Any state", lambda work: work),
+}
+
 
 class StateFilter(admin.SimpleListFilter):
     """By state; without a choice it is what is open, or any state for a search."""
 
     title = "state"
     parameter_name = "state"
+    views: ClassVar[Mapping[str, View]] = {}
 
     def lookups(
         self, request: HttpRequest, model_admin: "admin.ModelAdmin[Any]"
     ) -> list[tuple[str, str]]:
         """Return the choices."""
-        self._default = default_view(request)
-        return [(name, view.label) for name, view in VIEWS.items()]
+        self._chosen = self.chosen(request)
+        return [(name, view.label) for name, view in self.views.items()]
 
     def choices(self, changelist: ChangeList) -> Iterator[Any]:
         """Return the choices without Django's "All", which would be a second name of one of them."""
-        chosen = self.value() or self._default
         for name, label in self.lookup_choices:
             yield {
-                "selected": name == chosen,
-                "query_string": changelist.get_query_string({self.parameter_name: name}),
+                "selected": name == self._chosen,
+                "query_string": changelist.get_query_string({self.parameter_name: str(name)}),
                 "display": label,
             }
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
         """Return the rows of the choice."""
-        return VIEWS[chosen_view(request)].rows(queryset)
+        return self.views[self.chosen(request)].rows(queryset)
+
+    @classmethod
+    def chosen(cls, request: HttpRequest) -> str:
+        """Return the view that the address asks for: who searches wants to find, whatever the state."""
+        name = request.GET.get(cls.parameter_name, "")
+        if name in cls.views:
+            return name
+        return "all" if request.GET.get("q", "").strip() else "open"
+
+    @classmethod
+    def order(cls, request: HttpRequest) -> tuple[Any, ...]:
+        """Return the order of that view; what a search finds is little, and sorted by itself."""
+        if request.GET.get("q", "").strip():
+            return ("-created_at",)
+        return cls.views[cls.chosen(request)].order
 
 
-def default_view(request: HttpRequest) -> str:
-    """Return the view of a list that names none: who searches wants to find, whatever the state."""
-    return "all" if request.GET.get("q", "").strip() else "open"
+class KeyState(StateFilter):
+    """Of keys."""
+
+    views = KEYS
 
 
-def chosen_view(request: HttpRequest) -> str:
-    """Return the name of the view that the address asks for."""
-    name = request.GET.get(StateFilter.parameter_name, "")
-    return name if name in VIEWS else default_view(request)
+class OperationState(StateFilter):
+    """Of deferred work, which is the state of its key."""
+
+    views = OPERATIONS
 
 
 AGES = {
@@ -103,7 +142,7 @@ AGES = {
 
 
 class AgeFilter(admin.SimpleListFilter):
-    """By when the key was first seen, which its id tells."""
+    """By when the row was made, which its id tells."""
 
     title = "first seen"
     parameter_name = "seen"

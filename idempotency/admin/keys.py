@@ -1,25 +1,31 @@
-"""Keys: find one, read its story."""
+"""Keys: find one, read its story, act on it."""
 
 import uuid
+from collections.abc import Callable
 from typing import Any
 
 from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied
+from django.db import transaction
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
-from django.utils import timezone
+from django.urls import URLPattern, path, reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
+from django.views.decorators.cache import never_cache
 
-from idempotency.admin import search, sentences
-from idempotency.admin.advice import ADVICE
+from idempotency.admin import audit, search
+from idempotency.admin.acting import Offer, allowed, applicable, back, perform, require
+from idempotency.admin.actions import ACTIONS
 from idempotency.admin.base import ConsoleAdmin
-from idempotency.admin.detail import look, page
-from idempotency.admin.filters import VIEWS, AgeFilter, StateFilter, chosen_view
-from idempotency.admin.moments import Moment
-from idempotency.admin.situations import situation
+from idempotency.admin.bulk import BulkPages
+from idempotency.admin.cells import badge, since, two_lines
+from idempotency.admin.detail import Look, glance, look, page
+from idempotency.admin.export import as_csv
+from idempotency.admin.filters import AgeFilter, KeyState
 from idempotency.http.header import mask
 from idempotency.models import Key
 
@@ -30,12 +36,14 @@ _BODIES = (
 )
 
 
-class KeyAdmin(ConsoleAdmin):
+class KeyAdmin(BulkPages, ConsoleAdmin):
     """The list of keys, and the page of each."""
 
-    list_display = ("about", "state_shown", "seen", "reference_shown", "key_shown")
-    list_filter = (StateFilter, AgeFilter)
-    # The fields are those of `search.keys_for`; Django shows the box if there is one.
+    change_list_template = "admin/idempotency/change_list.html"
+    list_display = ("state_shown", "about", "seen", "reference_shown", "key_shown")
+    list_display_links = ("about",)
+    list_filter = (KeyState, AgeFilter)
+    # What is searched is up to `search.keys_for`; Django shows the box if there is a field.
     search_fields = ("key",)
     search_help_text = search.HELP
 
@@ -45,7 +53,7 @@ class KeyAdmin(ConsoleAdmin):
 
     def get_ordering(self, request: HttpRequest) -> Any:
         """Return the order of the view, which is that of the index it reads."""
-        return VIEWS[chosen_view(request)].order if not request.GET.get("q") else ("-created_at",)
+        return KeyState.order(request)
 
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
@@ -60,25 +68,17 @@ class KeyAdmin(ConsoleAdmin):
     @admin.display(description="What and how it stands")
     def about(self, key: Key) -> SafeString:
         """Show the line to read aloud."""
-        now = timezone.now()
-        found = situation(key, now=now, error=_error(key))
-        return format_html(
-            '<span class="idem-about">{}</span><span class="idem-standing">{}</span>',
-            sentences.subject(key),
-            sentences.standing(key, found, now=now),
-        )
+        return two_lines(glance(key))
 
     @admin.display(description="State")
     def state_shown(self, key: Key) -> SafeString:
         """Show the situation in two words."""
-        advice = ADVICE[situation(key, now=timezone.now(), error=_error(key))]
-        return format_html('<span class="idem-badge idem-{}">{}</span>', advice.tone, advice.label)
+        return badge(glance(key))
 
     @admin.display(description="First seen")
     def seen(self, key: Key) -> SafeString:
         """Show when the key was claimed first."""
-        at = Moment.of(key.created_at, now=timezone.now())
-        return format_html('<time datetime="{}" title="{}">{}</time>', at.iso, at.text, at.ago)
+        return since(key.created_at)
 
     @admin.display(description="Reference")
     def reference_shown(self, key: Key) -> str:
@@ -94,11 +94,49 @@ class KeyAdmin(ConsoleAdmin):
 
     # -- pages -------------------------------------------------------------------------------------
 
+    def get_urls(self) -> list[URLPattern]:
+        """Return the pages of the console before Django's own."""
+        return [
+            path("export/", self._page(self.export_view), name="idempotency_key_export"),
+            path("many/<slug:name>/", self._page(self.bulk_view), name="idempotency_key_bulk"),
+            path(
+                "<uuid:key_id>/values/", self._page(self.reveal_view), name="idempotency_key_reveal"
+            ),
+            path(
+                "<uuid:key_id>/act/<slug:name>/",
+                self._page(self.act_view),
+                name="idempotency_key_act",
+            ),
+            *super().get_urls(),
+        ]
+
+    def _page(self, view: Callable[..., HttpResponseBase]) -> Callable[..., HttpResponseBase]:
+        """Guard a page, and keep the host's transaction off it: actions open and end their own."""
+
+        def guarded(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+            if not self.has_view_permission(request):
+                raise PermissionDenied
+            return view(request, *args, **kwargs)
+
+        wrapped: Callable[..., HttpResponseBase] = transaction.non_atomic_requests(
+            self.admin_site.admin_view(never_cache(guarded))
+        )
+        return wrapped
+
     def changelist_view(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
-        """Show the list, under a name that says what it lists."""
-        return super().changelist_view(request, {"title": "Keys", **(extra_context or {})})
+        """Show the list, under a name that says what it lists, with what may be done to all of it."""
+        query = request.GET.urlencode()
+        tools = []
+        if KeyState.chosen(request) in ("open", "unknown", "person") and allowed(
+            request, ACTIONS["ask"]
+        ):
+            tools.append(("Ask the gateway about these", self._address("bulk", "ask", query=query)))
+        if request.user.has_perm("idempotency.export_keys"):
+            tools.append(("Export as CSV", self._address("export", query=query)))
+        extra = {"title": "Keys", "tools": tools, **(extra_context or {})}
+        return super().changelist_view(request, extra)
 
     def change_view(
         self,
@@ -113,23 +151,74 @@ class KeyAdmin(ConsoleAdmin):
         if request.method not in ("GET", "HEAD"):
             raise PermissionDenied("A key is changed by an action.")
         key = self._key(request, object_id)
-        if key is None:
-            messages.warning(request, "There is no such key, or it has been purged.")
-            return redirect(f"{self.admin_site.name}:idempotency_heartbeat_changelist")
-        return self.detail(request, key)
+        return self._missing(request) if key is None else self._detail(request, key)
 
-    def detail(self, request: HttpRequest, key: Key, *, revealed: bool = False) -> HttpResponse:
-        """Return the page of a key."""
+    def reveal_view(self, request: HttpRequest, key_id: uuid.UUID) -> HttpResponse:
+        """Show one key with its values; who looked is on record before anything is shown."""
+        if not request.user.has_perm("idempotency.view_payload"):
+            raise PermissionDenied
+        key = self._key(request, str(key_id))
+        if key is None:
+            return self._missing(request)
+        if request.method != "POST":
+            return back(self._address("change", key_id))
+        audit.record(kind="staff-reveal", actor=request.user.get_username(), key_id=key.pk)
+        return self._detail(request, key, revealed=True)
+
+    def act_view(self, request: HttpRequest, key_id: uuid.UUID, name: str) -> HttpResponse:
+        """Preview an action on one key and, on POST, do it."""
+        action = require(request, name)
+        key = self._key(request, str(key_id))
+        if key is None:
+            return self._missing(request)
         seen = look(key)
-        context = {
+        form = action.form(request.POST) if request.method == "POST" else action.form()
+        if request.method == "POST" and form.is_valid():
+            perform(request, action, key, form)
+            return back(self._address("change", key_id))
+        context = self._context(request, seen, title=action.label)
+        context |= {"action": action, "form": form, "refusal": action.refusal(seen)}
+        return TemplateResponse(request, "admin/idempotency/key/act.html", context)
+
+    def export_view(self, request: HttpRequest) -> HttpResponseBase:
+        """Return the list as a file; that it was taken is on record."""
+        if not request.user.has_perm("idempotency.export_keys"):
+            raise PermissionDenied
+        keys = self.keys_of(request)
+        audit.record(
+            kind="staff-export",
+            actor=request.user.get_username(),
+            detail={"list": request.GET.urlencode()},
+        )
+        return as_csv(keys)
+
+    def keys_of(self, request: HttpRequest) -> QuerySet[Any]:
+        """Return the keys that the list with this address shows."""
+        return self.get_changelist_instance(request).get_queryset(request)
+
+    # -- parts -------------------------------------------------------------------------------------
+
+    def _detail(self, request: HttpRequest, key: Key, *, revealed: bool = False) -> HttpResponse:
+        seen = look(key)
+        context = self._context(request, seen, title=seen.subject)
+        context |= page(seen, revealed=revealed)
+        context["actions"] = [
+            Offer(a.label, self._address("act", key.pk, a.name), a.refusal(seen), a.danger)
+            for a in applicable(request, seen)
+        ]
+        context["may_reveal"] = request.user.has_perm("idempotency.view_payload")
+        return TemplateResponse(request, "admin/idempotency/key/detail.html", context)
+
+    def _context(self, request: HttpRequest, seen: Look, *, title: str) -> dict[str, Any]:
+        request.current_app = self.admin_site.name
+        return {
             **self.admin_site.each_context(request),
-            **page(seen, revealed=revealed),
-            "title": seen.subject,
+            "title": title,
             "opts": self.opts,
             "media": self.media,
+            "seen": seen,
+            "advice": seen.advice,
         }
-        request.current_app = self.admin_site.name
-        return TemplateResponse(request, "admin/idempotency/key/detail.html", context)
 
     def _key(self, request: HttpRequest, object_id: str) -> Key | None:
         try:
@@ -139,6 +228,11 @@ class KeyAdmin(ConsoleAdmin):
         found: Key | None = ConsoleAdmin.get_queryset(self, request).filter(pk=key_id).first()
         return found
 
+    def _missing(self, request: HttpRequest) -> HttpResponse:
+        messages.warning(request, "There is no such key, or it has been purged.")
+        return redirect(self._address("changelist"))
 
-def _error(key: Key) -> object:
-    return key.work.error if key.deferred and hasattr(key, "work") else None
+    def _address(self, page_name: str, *args: object, query: str = "") -> str:
+        name = f"admin:idempotency_key_{page_name}"
+        address = reverse(name, args=args, current_app=self.admin_site.name)
+        return f"{address}?{query}" if query else address

@@ -5,15 +5,19 @@ from datetime import datetime
 from typing import Any
 
 from django.core.exceptions import PermissionDenied
+from django.db import transaction
 from django.db.models import Count, Min, QuerySet
-from django.http import HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
+from django.urls import URLPattern, path, reverse
 from django.utils import timezone
 
 from idempotency.admin import chart, search, sentences
+from idempotency.admin.acting import back
 from idempotency.admin.advice import ADVICE, Advice
 from idempotency.admin.base import COUNTED, CappedCount, ConsoleAdmin
-from idempotency.admin.breakers import breakers
+from idempotency.admin.breakers import breakers, force, known, shown
+from idempotency.admin.forms import BreakerForm
 from idempotency.admin.moments import Moment, duration
 from idempotency.admin.situations import OVERDUE_AFTER, situation
 from idempotency.conf import conf
@@ -72,6 +76,38 @@ class OverviewAdmin(ConsoleAdmin):
         }
         request.current_app = self.admin_site.name
         return TemplateResponse(request, "admin/idempotency/overview.html", context)
+
+    def get_urls(self) -> list[URLPattern]:
+        """Return the page of a breaker before Django's own."""
+        force = transaction.non_atomic_requests(self.admin_site.admin_view(self.force_view))
+        return [
+            path("breaker/<path:name>/", force, name="idempotency_breaker"),
+            *super().get_urls(),
+        ]
+
+    def force_view(self, request: HttpRequest, name: str) -> HttpResponse:
+        """Hold a circuit breaker open or closed, or let it go."""
+        if not request.user.has_perm("idempotency.control_breaker"):
+            raise PermissionDenied
+        breaker = known(request).get(name)
+        if breaker is None:
+            raise Http404("No such breaker is shown here.")
+        form = BreakerForm(request.POST) if request.method == "POST" else BreakerForm()
+        request.current_app = self.admin_site.name
+        if request.method == "POST" and form.is_valid():
+            force(request, breaker, form)
+            return back(
+                reverse("admin:idempotency_heartbeat_changelist", current_app=self.admin_site.name)
+            )
+        context = {
+            **self.admin_site.each_context(request),
+            "title": f"Circuit breaker: {name}",
+            "opts": self.opts,
+            "media": self.media,
+            "form": form,
+            "breaker": shown(breaker),
+        }
+        return TemplateResponse(request, "admin/idempotency/breaker.html", context)
 
     def has_module_permission(self, request: HttpRequest) -> bool:
         """Show the link to whoever may see the page."""

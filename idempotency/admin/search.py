@@ -45,9 +45,10 @@ def keys_for(term: str) -> list[uuid.UUID]:
     return _union(arms)
 
 
-def open_keys() -> list[uuid.UUID]:
+def open_keys(*, deferred: bool = False) -> list[uuid.UUID]:
     """Return the ids of the keys that somebody must still come back to: each kind by its own small index."""
     keys = Key.objects.using(conf.DATABASE)
+    keys = keys.filter(deferred=True) if deferred else keys
     return _union(
         [
             person(keys).order_by("needs_person_since").values_list("pk"),

@@ -77,12 +77,8 @@ def _of_key(key: Key, revealed: bool) -> Iterator[Line]:
     if key.unknown_since is not None:
         yield Line(key.unknown_since, "Outcome unknown from here on", tone="warn")
     if key.needs_person_since is not None:
-        yield Line(
-            key.needs_person_since,
-            "A person is needed",
-            tone="bad",
-            evidence=key.needs_person_reason,
-        )
+        why = _told({"why": key.needs_person_reason})
+        yield Line(key.needs_person_since, "A person is needed", tone="bad", facts=why)
     if key.settled_at is not None:
         answered = {} if key.status is None or key.deferred else {"answer": str(key.status)}
         evidence = shown(key.evidence, revealed=revealed) if key.evidence else ""

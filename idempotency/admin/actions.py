@@ -1,0 +1,192 @@
+"""What staff may do about a key: who may, when it makes sense, what it will do, and doing it.
+
+Whether it may be done is decided where it is done, at the moment of writing; the refusals here only keep a button from
+being offered in vain.
+"""
+
+import uuid
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from idempotency import operations, reconciliation
+from idempotency.admin.detail import Look
+from idempotency.admin.forms import ActionForm, SettleForm
+from idempotency.types import State
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """What came of an action, in words for the person who did it."""
+
+    text: str
+    good: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """One thing that staff may do."""
+
+    name: str
+    label: str
+    permission: str
+    consequences: tuple[str, ...]
+    """What it will do and what it will not: the preview."""
+    refusal: Callable[[Look], str]
+    """Why it makes no sense now, or ""."""
+    run: Callable[[uuid.UUID, str, str, Mapping[str, Any]], Done]
+    """(id, actor, reason, evidence): the id of the key, or of its deferred work where `of_work`."""
+    form: type[ActionForm] = ActionForm
+    of_work: bool = False
+    danger: bool = False
+
+
+# -- ask ---------------------------------------------------------------------------------------------------------------
+
+_DECISIONS = {
+    "applied": "It happened. The key is settled as the request itself would have done.",
+    "rejected": "The other side refused it, and nothing happened. The key is settled so.",
+    "not-applied": "It did not happen. Nothing was charged.",
+    "not-done": "It is closed as not done, and watched: the other side could still carry out a late send.",
+    "not-yet": "No verdict yet: a send is too recent for an empty answer to prove it. It is asked again by itself.",
+    "pending": "The other side knows it and has not decided yet. It is asked again by itself.",
+    "unreachable": "The other side could not be reached, which says nothing either way. It is asked again by itself.",
+    "needs-person": "The other side’s answer proves too little: a person has to decide.",
+    "moved": "Somebody or something else settled it in the same moment.",
+    "settled": "It is settled already.",
+}
+_NO_VERDICT = frozenset({"not-yet", "pending", "unreachable", "needs-person", "moved"})
+
+
+def _ask(id: uuid.UUID, actor: str, reason: str, evidence: Mapping[str, Any]) -> Done:  # noqa: A002
+    return told(reconciliation.ask_now(key_id=id, actor=actor))
+
+
+def told(report: reconciliation.Report) -> Done:
+    """Return a report in words."""
+    text = _DECISIONS.get(report.decision, report.decision)
+    return Done(f"{text} {report.detail}".strip(), good=report.decision not in _NO_VERDICT)
+
+
+def _not_askable(seen: Look) -> str:
+    if seen.key.state == State.UNKNOWN or seen.key.watched:
+        return ""
+    if seen.key.state == State.IN_PROGRESS:
+        return "It is under way: there is nothing to ask about yet."
+    return "It is settled: there is nothing to ask about."
+
+
+# -- settle ------------------------------------------------------------------------------------------------------------
+
+
+def _settle(id: uuid.UUID, actor: str, reason: str, evidence: Mapping[str, Any]) -> Done:  # noqa: A002
+    return told(
+        reconciliation.settle_by_hand(
+            key_id=id,
+            happened=evidence["happened"] == "yes",
+            actor=actor,
+            reason=reason,
+            evidence={name: value for name, value in evidence.items() if name != "happened"},
+        )
+    )
+
+
+def _not_settleable(seen: Look) -> str:
+    if seen.key.state != State.UNKNOWN:
+        return "Only an unknown key is settled by hand."
+    if seen.key.lookups == 0:
+        return "Ask the gateway first: no look-up has been answered yet."
+    return ""
+
+
+# -- deferred work -----------------------------------------------------------------------------------------------------
+
+
+def _retry(id: uuid.UUID, actor: str, reason: str, evidence: Mapping[str, Any]) -> Done:  # noqa: A002
+    operations.retry(operation_id=id, actor=actor, reason=reason)
+    return Done("A new cycle of runs begins now, under the same key.")
+
+
+def _not_retryable(seen: Look) -> str:
+    if seen.work is None:
+        return "It has no deferred work."
+    waits = seen.key.due_at is not None
+    return (
+        ""
+        if waits or seen.work.error is not None
+        else "Only work that waits or ended with an error can be retried."
+    )
+
+
+def _cancel(id: uuid.UUID, actor: str, reason: str, evidence: Mapping[str, Any]) -> Done:  # noqa: A002
+    operations.cancel(operation_id=id, actor=actor, reason=reason)
+    return Done("It is cancelled. Nothing of it has happened and nothing will.")
+
+
+def _not_cancellable(seen: Look) -> str:
+    if seen.work is None:
+        return "It has no deferred work."
+    return (
+        ""
+        if seen.key.due_at is not None
+        else "Too late: only work that still waits can be cancelled."
+    )
+
+
+ACTIONS = {
+    action.name: action
+    for action in (
+        Action(
+            "ask",
+            "Ask the gateway now",
+            "idempotency.lookup_key",
+            (
+                "The other side is asked, once, whether it happened. Nothing is charged by asking.",
+                "If its answer proves the outcome, the key is settled as it would be by itself.",
+                "If not, the key stays as it is and is asked about again later.",
+            ),
+            _not_askable,
+            _ask,
+        ),
+        Action(
+            "settle",
+            "Settle by hand",
+            "idempotency.settle_key",
+            (
+                "The key is settled on your word, and your name stands beside it for good.",
+                "“It happened”: our books are finished with the gateway’s id, and repeats get that answer.",
+                "“It did not happen”: the caller may try again. If that is wrong, a customer can be charged twice.",
+                "It is refused if the ledger itself holds proof of the opposite, or a send could still arrive.",
+            ),
+            _not_settleable,
+            _settle,
+            form=SettleForm,
+            danger=True,
+        ),
+        Action(
+            "retry",
+            "Retry the operation",
+            "idempotency.retry_operation",
+            (
+                "The deferred work starts a new cycle of runs, under the same key and towards the other side, too.",
+                "What has happened already is not done again.",
+            ),
+            _not_retryable,
+            _retry,
+            of_work=True,
+        ),
+        Action(
+            "cancel",
+            "Cancel the operation",
+            "idempotency.cancel_operation",
+            (
+                "The deferred work ends without being done; its caller sees it as cancelled.",
+                "It is refused as soon as anything of it may have happened.",
+            ),
+            _not_cancellable,
+            _cancel,
+            of_work=True,
+            danger=True,
+        ),
+    )
+}

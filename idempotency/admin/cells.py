@@ -1,0 +1,34 @@
+"""What the cells of a list look like."""
+
+from datetime import datetime
+
+from django.utils import timezone
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+
+from idempotency.admin.detail import Look
+from idempotency.admin.moments import Moment
+
+
+def two_lines(seen: Look) -> SafeString:
+    """Show the line to read aloud, in two."""
+    return format_html(
+        '<span class="idem-about">{}</span><span class="idem-standing">{}</span>',
+        seen.subject,
+        seen.standing,
+    )
+
+
+def badge(seen: Look) -> SafeString:
+    """Show the situation in two words, and its colour."""
+    return format_html(
+        '<span class="idem-badge idem-{}">{}</span>', seen.advice.tone, seen.advice.label
+    )
+
+
+def since(at: datetime) -> SafeString:
+    """Show how long ago it was, and when for whoever points at it."""
+    moment = Moment.of(at, now=timezone.now())
+    return format_html(
+        '<time datetime="{}" title="{}">{}</time>', moment.iso, moment.text, moment.ago
+    )
