@@ -11,7 +11,6 @@ from idempotency.resilience.attempt import Attempt, current_attempt, journalled
 from idempotency.resilience.breaker import CircuitBreaker
 from idempotency.resilience.breakerstate import BreakerSettings, BreakerState, Force, Snapshot
 from idempotency.resilience.bulkhead import Bulkhead
-from idempotency.resilience.classifier import register_error
 from idempotency.resilience.deadline import Deadline, current_deadline, deadline_scope
 from idempotency.resilience.degradation import (
     SOURCE_POLICY,
@@ -24,6 +23,7 @@ from idempotency.resilience.degradation import (
 )
 from idempotency.resilience.guard import Guard
 from idempotency.resilience.readonly import ReadOnlySwitch
+from idempotency.resilience.registry import register_error
 from idempotency.resilience.retry import RetryBudget, RetryPolicy, jittered
 from idempotency.resilience.signs import sqlstate
 from idempotency.resilience.store import SharedStore, StoreUnavailable

@@ -1,22 +1,17 @@
 """What a failed attempt means: the one place where errors are classified.
 
-The guard is its only caller. Above the guard, code reads `CallRejected`, `CallFailed`,
+The guard's `series` is its only caller. Above the guard, code reads `CallRejected`, `CallFailed`,
 `CallUnknown`.
 """
 
-from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
 from idempotency.clock import SYSTEM, Clock
+from idempotency.resilience.registry import row_of_sign
 from idempotency.resilience.signs import http_status, inner_of, retry_after, signs_of
-from idempotency.resilience.table import TABLE, UNRECOGNISED, Evidence, Row, Vote
+from idempotency.resilience.table import UNRECOGNISED, Declared, Evidence, Row, Vote
 from idempotency.types import Outcome
 
-Declared = AbstractSet[int | str]
-"""HTTP statuses and gRPC status names by which a dependency is known to mean "not executed"."""
-
-_BUILT_IN = {sign: row for rows in TABLE.values() for row in rows for sign in row.signs}
-_REGISTERED: dict[str, Row] = {}
 _DEEPEST = 10
 
 
@@ -69,7 +64,7 @@ def classify(
 
 
 def _row_of(met: object, *, depth: int = 0) -> Row | None:
-    row = next((row for sign in signs_of(met) if (row := _known(sign))), None)
+    row = next((row for sign in signs_of(met) if (row := row_of_sign(sign))), None)
     if not isinstance(met, BaseException) or row is None or not row.look_inside:
         return row
     # Only of a known wrapper does the context count: any other error may have been raised while
@@ -79,15 +74,9 @@ def _row_of(met: object, *, depth: int = 0) -> Row | None:
     return row if found is None or found is UNRECOGNISED else found
 
 
-def _known(sign: str) -> Row | None:
-    return _REGISTERED.get(sign) or _BUILT_IN.get(sign)
-
-
 def _is_declared(met: object, declares: Declared) -> bool:
-    words = (
-        sign.partition(":")[2] for sign in signs_of(met) if sign.startswith(("http:", "grpc:"))
-    )
-    return any(word in declares or (word.isdecimal() and int(word) in declares) for word in words)
+    declared = {f"http:{word}" if isinstance(word, int) else f"grpc:{word}" for word in declares}
+    return not declared.isdisjoint(signs_of(met))
 
 
 def _with_the_fact(
@@ -99,24 +88,3 @@ def _with_the_fact(
     if says is Evidence.NOTHING and bytes_may_have_left is False:
         return (Outcome.TRANSIENT if outcome is Outcome.AMBIGUOUS else outcome), Evidence.NOT_SENT
     return outcome, says
-
-
-def register_error(
-    error: type[BaseException] | str,
-    *,
-    reason: str,
-    outcome: Outcome,
-    says: Evidence = Evidence.NOTHING,
-    vote: Vote = Vote.FAILURE,
-) -> None:
-    """Teach the classifier an error of the host, by class, or by a sign where it is not installed.
-
-    Subclasses are covered. An entry wins over the built-in table and over a former entry.
-
-    Raises:
-        ValueError: `transient` means "certainly not executed": `says` must not contradict it.
-    """
-    if outcome is Outcome.TRANSIENT and says not in (Evidence.NOT_SENT, Evidence.NOT_EXECUTED):
-        raise ValueError("a transient error is certainly not executed: pass what it says")
-    sign = error if isinstance(error, str) else f"{error.__module__}.{error.__qualname__}"
-    _REGISTERED[sign] = Row(outcome, says, vote, reason, (sign,))

@@ -16,9 +16,9 @@ from idempotency.exceptions import CallFailed, UnjournalledCall
 from idempotency.resilience.attempt import Attempt, attempt_scope, current_journal
 from idempotency.resilience.breaker import CircuitBreaker
 from idempotency.resilience.bulkhead import Bulkhead
-from idempotency.resilience.classifier import Declared
 from idempotency.resilience.retry import RetryBudget, RetryPolicy
 from idempotency.resilience.series import Series, Terms, refusal
+from idempotency.resilience.table import Declared
 
 T = TypeVar("T")
 

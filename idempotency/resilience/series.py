@@ -10,11 +10,11 @@ from idempotency.clock import Clock
 from idempotency.exceptions import CallError, CallFailed, CallRejected, CallUnknown
 from idempotency.resilience.attempt import Attempt, BeforeSend
 from idempotency.resilience.breaker import CircuitBreaker, Permit
-from idempotency.resilience.classifier import Classification, Declared, classify
+from idempotency.resilience.classifier import Classification, classify
 from idempotency.resilience.deadline import Deadline, current_deadline
 from idempotency.resilience.retry import RetryBudget, RetryPolicy
 from idempotency.resilience.signs import describe
-from idempotency.resilience.table import Vote
+from idempotency.resilience.table import Declared, Vote
 from idempotency.telemetry import AttemptEnded, CallEnded, CallRefused, emit
 from idempotency.types import CallReport, Outcome
 

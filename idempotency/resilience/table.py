@@ -1,13 +1,17 @@
 """The table of failures: what may be met, what it means, and what the circuit breaker makes of it.
 
-This is data. `classifier` reads it, `render` prints it for the documentation. To find out what a
+This is data. `classifier` reads it, `tabledoc` prints it for the documentation. To find out what a
 failure means, look here; to change it, change the row.
 """
 
 import enum
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
 from idempotency.types import Outcome
+
+Declared = AbstractSet[int | str]
+"""HTTP statuses and gRPC status names by which a dependency is known to mean "not executed"."""
 
 
 class Evidence(enum.StrEnum):

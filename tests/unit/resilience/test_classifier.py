@@ -26,7 +26,8 @@ import valkey.exceptions
 
 from idempotency import exceptions as ours
 from idempotency.resilience import register_error
-from idempotency.resilience.classifier import _REGISTERED, Classification, classify
+from idempotency.resilience.classifier import Classification, classify
+from idempotency.resilience.registry import _REGISTERED
 from idempotency.resilience.signs import signs_of
 from idempotency.resilience.table import TABLE, Evidence, Row, Vote
 from idempotency.resilience.tabledoc import render
