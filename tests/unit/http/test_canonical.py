@@ -3,7 +3,7 @@
 import contextlib
 import json
 import random
-from decimal import Decimal
+from decimal import Decimal, localcontext
 from typing import Any
 
 import pytest
@@ -190,7 +190,9 @@ def written(value: Any, dice: random.Random) -> str:
 def number(value: Decimal, dice: random.Random) -> str:
     shift = dice.randrange(-3, 4)
     if shift:
-        return f"{value.scaleb(-shift):f}e{shift:+d}"
+        # With digits enough to round nothing.
+        with localcontext(prec=500):
+            return f"{value.scaleb(-shift):f}e{shift:+d}"
     text = f"{value:f}"
     return text + "0" if "." in text else text + dice.choice(["", ".0", ".00", "e0"])
 
