@@ -113,6 +113,9 @@ class Conf:
 
     GATEWAY_URL = Text("", "Address of the payment gateway.", demo=DEMO_URL)
     GATEWAY_API_KEY = Text("", "Secret key of our account at it.", demo="sk_test_demo_only")
+    DEPENDENCIES_URL = Text(
+        "", "Address of the sources of rates and offers; the gateway's own where it is empty."
+    )
     GATEWAY_KEYED = Flag(
         True, "Whether it honours idempotency keys; if not, an ambiguous send is never repeated."
     )
@@ -136,6 +139,10 @@ class Conf:
     WEBHOOK_SECRET = Text("", "Secret that the gateway signs its events with.", demo=DEMO_SECRET)
     WEBHOOK_TOLERANCE = Number(
         300, "Age beyond which a signed event is refused as a replay.", least=1
+    )
+
+    FOLLOW_EVERY = Number(
+        30, "Pause between two looks at what the gateway has not decided yet.", least=0.1
     )
 
     @property

@@ -7,10 +7,10 @@ from drf_spectacular.utils import OpenApiResponse
 from rest_framework.pagination import CursorPagination
 from rest_framework.permissions import IsAuthenticated
 from rest_framework.request import Request
-from rest_framework.viewsets import GenericViewSet
 
 from payments.models import Merchant
 from payments.queries import merchant_of
+from payments.views.admission import AdmitsWrites
 
 PROMISED = {
     202: OpenApiResponse(OpenApiTypes.OBJECT, "It will be done; Location says where to see how.")
@@ -36,7 +36,7 @@ class Pages(CursorPagination):
     max_page_size = 200
 
 
-class MerchantViewSet(GenericViewSet[Any]):
+class MerchantViewSet(AdmitsWrites):
     """A view of what belongs to the caller's merchant; everything else is not there."""
 
     permission_classes = [ActsForMerchant]

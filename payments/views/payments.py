@@ -11,16 +11,19 @@ from rest_framework.response import Response
 from idempotency.decorators import idempotent
 from idempotency.operations import accept
 from payments import operations, queries, services
+from payments.degradation import charging
 from payments.models import Payment
 from payments.serializers import PaymentIn, PaymentOut, RefundIn, RefundOut
 from payments.views.base import PROMISED, MerchantViewSet
+from payments.views.summary import WithSummary
 
 
-class PaymentViewSet(MerchantViewSet):
+class PaymentViewSet(WithSummary, MerchantViewSet):
     """Payments of the caller's merchant."""
 
     serializer_class = PaymentOut
     queryset = Payment.objects.none()
+    admissions = {"create": charging}
 
     @extend_schema(request=PaymentIn, responses={201: PaymentOut})
     @idempotent(operation="payments.create", required=True)

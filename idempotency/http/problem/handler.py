@@ -13,9 +13,15 @@ from rest_framework.response import Response
 from rest_framework.views import APIView, set_rollback
 
 from idempotency.conf import conf
-from idempotency.exceptions import CallError, LedgerUnavailable
+from idempotency.exceptions import CallError, LedgerUnavailable, Refused
 from idempotency.http.problem.entries import Entry
-from idempotency.http.problem.kinds import LedgerDown, Problem, from_call_error, slug
+from idempotency.http.problem.kinds import (
+    LedgerDown,
+    Problem,
+    from_call_error,
+    from_refusal,
+    slug,
+)
 from idempotency.http.problem.published import catalogue
 
 MEDIA_TYPE = "application/problem+json"
@@ -105,6 +111,8 @@ def _as_api_exception(exc: Exception) -> exceptions.APIException | None:
             return from_call_error(exc)
         case LedgerUnavailable():
             return LedgerDown()
+        case Refused():
+            return from_refusal(exc)
     return None
 
 

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 
 from rest_framework.exceptions import APIException
 
+from idempotency import exceptions
 from idempotency.clock import SYSTEM, Clock
 from idempotency.conf import conf
 from idempotency.exceptions import CallError, CallFailed, CallRejected, CallUnknown
@@ -193,6 +194,12 @@ _FAILURES: dict[str, type[Problem]] = {
     "no-time": NoTime,
 }
 
+_TURNED_AWAY: dict[str, type[Problem]] = {
+    "overloaded": Overloaded,
+    "no-time": NoTime,
+    "read-only": ReadOnly,
+}
+
 
 def from_call_error(
     exc: CallError, *, operation_ref: str | None = None, resource: str | None = None
@@ -211,6 +218,11 @@ def from_call_error(
     return _FAILURES.get(exc.code, GatewayUnavailable)(
         retry_after=retry_after, safe_new_key=True, operation_ref=operation_ref, resource=resource
     )
+
+
+def from_refusal(exc: exceptions.Refused) -> Problem:
+    """Return the problem that tells the caller why the work was not begun (R29, R30)."""
+    return _TURNED_AWAY[exc.code](exc.detail, retry_after=exc.retry_after)
 
 
 def jittered(seconds: float, *, clock: Clock = SYSTEM) -> int:

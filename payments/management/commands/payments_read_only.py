@@ -1,0 +1,40 @@
+"""`manage.py payments_read_only on --reason "…"`: refuse all writes of the API, in every process, until `off`."""
+
+import getpass
+from argparse import ArgumentParser
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from idempotency.resilience import StoreUnavailable
+from payments.degradation import read_only
+
+
+class Command(BaseCommand):
+    """Switch read-only mode, or tell how it stands."""
+
+    help = "Refuse the API's writes with 503 while reads go on; deferred work under way is not stopped."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """Take the mode and why."""
+        parser.add_argument("mode", choices=["on", "off", "status"])
+        parser.add_argument("--reason", default="", help="told to every caller who is refused")
+
+    def handle(self, *args: Any, mode: str, reason: str, **options: Any) -> None:
+        """Switch, then say how it stands.
+
+        Raises:
+            CommandError: no reason is given for switching it on, or the store did not take it.
+        """
+        if mode == "on" and not reason:
+            raise CommandError("Say why with --reason: callers are told.")
+        switch = read_only()
+        try:
+            if mode == "on":
+                switch.on(actor=getpass.getuser(), reason=reason)
+            elif mode == "off":
+                switch.off(actor=getpass.getuser(), reason=reason)
+        except StoreUnavailable as error:
+            raise CommandError("The store cannot be reached; nothing was changed.") from error
+        why = switch.reason()
+        self.stdout.write(f"read-only: {why}" if why is not None else "writes are taken")
