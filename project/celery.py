@@ -5,7 +5,7 @@ import os
 from typing import Any
 
 from celery import Celery
-from celery.signals import beat_init, setup_logging, worker_process_init
+from celery.signals import beat_init, setup_logging, worker_init, worker_process_init
 from django.conf import settings
 
 from project import lifeline
@@ -30,6 +30,14 @@ def add_schedule(sender: Celery, **_: Any) -> None:
 def log_as_django(**_: Any) -> None:
     """Log through the settings' LOGGING; Celery would replace it by its own."""
     logging.config.dictConfig(settings.LOGGING)
+
+
+@worker_init.connect
+def load(**_: Any) -> None:
+    """Make the first task as quick as the second: once, before the pool is forked."""
+    from project import warm
+
+    warm.load()
 
 
 @worker_process_init.connect

@@ -88,7 +88,8 @@ def database(url: str) -> dict[str, Any]:
         "PASSWORD": unquote(parts.password or ""),
         "HOST": unquote(parts.hostname or ""),
         "PORT": str(number or ""),
-        "OPTIONS": dict(parse_qsl(parts.query)),
+        # Blank ones count: "?options=" sends no timeouts at connecting, which PgBouncer refuses.
+        "OPTIONS": dict(parse_qsl(parts.query, keep_blank_values=True)),
     }
 
 

@@ -41,6 +41,9 @@ def important(line: str) -> str:
         return line.strip() if SUSPICIOUS.search(line) else ""
     if not isinstance(record, dict) or record.get("level") not in LOUD:
         return ""
+    if (record["level"], record.get("logger")) == ("WARNING", "django.request"):
+        # A 4xx: the caller was told, and it is his affair.
+        return ""
     exception = str(record.get("exception", "")).strip().rpartition("\n")[2]
     text = f"{record['level']} {record.get('logger', '')}: {record.get('message', '')}"
     return f"{text} ({exception})" if exception else text

@@ -30,6 +30,13 @@ def post_fork(server: Any, worker: Any) -> None:
     lifeline.end_with_parent()
 
 
+def post_worker_init(worker: Any) -> None:
+    """Make the first request as quick as the second."""
+    from project import warm
+
+    warm.load()
+
+
 def child_exit(server: Any, worker: Any) -> None:
     """Take a dead worker's gauges out of the metrics."""
     if os.environ.get("PROMETHEUS_MULTIPROC_DIR"):

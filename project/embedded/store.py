@@ -32,6 +32,10 @@ class Store(Server):
         """Return the address, database 0."""
         return f"redis://:{self.password}@{HOST}:{self.port}/0"
 
+    def prepare(self) -> None:
+        """Close the folder to others: its files are as open as the account's habit makes them."""
+        self.home.chmod(0o700)
+
     def program(self) -> Sequence[str]:
         """Return the command line; the configuration comes by standard input."""
         return [str(self.binary), "-"]

@@ -49,6 +49,9 @@ def test_terminal_shows_warnings_and_what_is_no_log_line_but_an_error() -> None:
     format_line = JsonFormatter().format
     assert important(format_line(record("all is well"))) == ""
     assert important(format_line(record("odd", level=logging.WARNING))) == "WARNING x: odd"
+    declined = record("Payment Required: /api/payments/", level=logging.WARNING)
+    declined.name = "django.request"
+    assert important(format_line(declined)) == ""
     assert important("Traceback (most recent call last):") != ""
     assert important("ModuleNotFoundError: No module named 'x'") != ""
     assert important("127.0.0.1 - GET /errors HTTP/1.1 200") == ""

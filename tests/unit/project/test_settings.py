@@ -118,3 +118,25 @@ def test_other_broker_gets_options_of_its_own() -> None:
         CELERY_BROKER_URL="amqp://127.0.0.1:1//",
     )
     assert found["CELERY_BROKER_TRANSPORT_OPTIONS"] == {"confirm_publish": True}
+
+
+def test_timeouts_differ_by_role_and_can_be_left_out_for_a_pooler() -> None:
+    found = {role: options(PROCESS_ROLE=role)["options"] for role in ("web", "worker", "command")}
+    assert found == {
+        "web": "-c statement_timeout=10000 -c lock_timeout=5000",
+        "worker": "-c statement_timeout=15000 -c lock_timeout=5000",
+        "command": "-c statement_timeout=0 -c lock_timeout=10000",
+    }
+    assert options(DATABASE_URL=f"{NOWHERE['DATABASE_URL']}?options=")["options"] == ""
+
+
+def test_unknown_role_is_refused() -> None:
+    with pytest.raises(ValueError, match="PROCESS_ROLE='wurker'"):
+        options(PROCESS_ROLE="wurker")
+
+
+def options(**environment: str) -> dict[str, object]:
+    databases = read("DATABASES", DEBUG="1", **environment)["DATABASES"]
+    assert isinstance(databases, dict)
+    found: dict[str, object] = databases["default"]["OPTIONS"]
+    return found
