@@ -4,7 +4,7 @@ from django.apps import AppConfig
 
 
 class PaymentsConfig(AppConfig):
-    """Install as `"payments"`, after `"idempotency"`."""
+    """Install as `"payments"`, after `"idempotency"`, which finds its operations and resolvers."""
 
     name = "payments"
     label = "payments"
@@ -12,5 +12,7 @@ class PaymentsConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        """Register what is registered by being imported."""
-        from payments import resolvers  # noqa: F401 - registers the resolvers
+        """Register the system checks."""
+        from payments.checks import register_checks
+
+        register_checks()

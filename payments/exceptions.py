@@ -115,15 +115,32 @@ class SignatureInvalid(APIException):
     default_detail = "The signature does not match this body, or is too old."
 
 
+class EventUnreadable(APIException):
+    """A message is signed by the gateway, and yet it is no event."""
+
+    status_code = 400
+    default_code = "event-unreadable"
+    default_detail = "The message is no event of the gateway."
+
+
+class EventBusy(APIException):
+    """Another copy of the event is being worked on; the sender repeats it."""
+
+    status_code = 503
+    default_code = "event-busy"
+    default_detail = "Another copy of this event is being worked on."
+    wait = 5
+
+
 def _problem(
-    verdict: type[APIException], title: str, when: str, client: str
+    verdict: type[APIException], title: str, when: str, client: str, *, retryable: bool = False
 ) -> Mapping[str, Mapping[str, Any]]:
     fields = {
         "status": verdict.status_code,
         "title": title,
         "when": when,
         "client": client,
-        "retryable": False,
+        "retryable": retryable,
         "safe_new_key": True,
     }
     return {str(verdict.default_code): fields}
@@ -179,5 +196,18 @@ PROBLEMS: Mapping[str, Mapping[str, Any]] = {
         "The event is not signed by the gateway",
         "The signature is missing, does not match the body, or is older than is accepted.",
         "Only the gateway sends events; check the shared secret and both clocks.",
+    ),
+    **_problem(
+        EventUnreadable,
+        "The message is no event",
+        "The message is signed by the gateway, and does not have the form of its events.",
+        "Check which version of events the gateway sends.",
+    ),
+    **_problem(
+        EventBusy,
+        "The event is being worked on",
+        "Another copy of the same event arrived at the same time and is not done yet.",
+        "Send the event again after Retry-After.",
+        retryable=True,
     ),
 }

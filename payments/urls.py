@@ -1,5 +1,6 @@
 """Routes under /api/."""
 
+from django.urls import path
 from rest_framework.routers import SimpleRouter
 
 from payments.views import (
@@ -9,6 +10,7 @@ from payments.views import (
     ReceiptViewSet,
     TransferViewSet,
 )
+from payments.webhooks import StripeWebhook
 
 app_name = "payments"
 
@@ -19,4 +21,7 @@ router.register("receipts", ReceiptViewSet, basename="receipt")
 router.register("transfers", TransferViewSet, basename="transfer")
 router.register("accounts", AccountViewSet, basename="account")
 
-urlpatterns = router.urls
+urlpatterns = [
+    *router.urls,
+    path("webhooks/stripe/", StripeWebhook.as_view(), name="stripe-webhook"),
+]

@@ -28,7 +28,8 @@ def heard_of(*, key_id: uuid.UUID, step: str, reference: str) -> State | None:
 
 _HEARD = """
 WITH k AS (
-    UPDATE idempotency_key SET next_lookup_at = CASE WHEN state = 'unknown' THEN clock_timestamp() ELSE next_lookup_at END
+    UPDATE idempotency_key SET
+        next_lookup_at = CASE WHEN state = 'unknown' THEN clock_timestamp() ELSE next_lookup_at END
     WHERE id = %(key)s
     RETURNING id, generation, state
 ), s AS (

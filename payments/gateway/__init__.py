@@ -10,7 +10,9 @@ from idempotency.exceptions import CallFailed
 from payments.gateway.port import (
     ACTION_REQUIRED,
     ChargeRequest,
+    Event,
     Gateway,
+    Kind,
     Movement,
     PayoutRequest,
     Progress,
@@ -22,7 +24,9 @@ from payments.gateway.port import (
 __all__ = [
     "ACTION_REQUIRED",
     "ChargeRequest",
+    "Event",
     "Gateway",
+    "Kind",
     "Movement",
     "PayoutRequest",
     "Progress",
@@ -30,6 +34,7 @@ __all__ = [
     "RecipientRequest",
     "RefundRequest",
     "gateway",
+    "read_event",
     "refusal",
     "using",
 ]
@@ -53,6 +58,17 @@ def refusal() -> CallFailed | None:
     from payments.gateway.guarded import configured
 
     return configured().sends.refusal()
+
+
+def read_event(*, body: bytes, signature: str) -> Event | None:
+    """Return what a signed message of the gateway tells; None where it is about nothing that concerns us.
+
+    Raises:
+        SignatureInvalid: the gateway did not sign it, or too long ago.
+    """
+    from payments.gateway.stripe import events
+
+    return events.read(body=body, signature=signature)
 
 
 @contextmanager

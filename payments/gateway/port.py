@@ -132,6 +132,28 @@ class Recipient:
         return cls(id=str(record["id"]))
 
 
+class Kind(enum.StrEnum):
+    """What moves money."""
+
+    CHARGE = "charge"
+    REFUND = "refund"
+    PAYOUT = "payout"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Event:
+    """Something that the gateway tells by itself, under its signature."""
+
+    id: str
+    """The same in every copy."""
+    kind: Kind
+    gateway_id: str
+    reference: str
+    """Our own id of what it is about, or "" where the gateway knows none."""
+    said: LookUp
+    """As a look-up would have answered at that moment."""
+
+
 # -- the port ----------------------------------------------------------------------------------------------------------
 
 

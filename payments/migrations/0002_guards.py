@@ -19,6 +19,7 @@ PATHS = {
         ("processing", "declined"),
         ("action_required", "declined"),
         ("pending", "action_required"),
+        ("processing", "action_required"),
         ("pending", "not_charged"),
     ],
     "movement": [
@@ -48,7 +49,17 @@ FIXED = {
 }
 
 
-def guard(table: str, kind: str, *, reference: bool = True) -> migrations.RunSQL:
+# Only the trigger of the refunds below may count them: it is one level deeper than a statement of anybody's.
+COUNTED = """
+            IF (NEW.refunded_reserved, NEW.refunded_amount) IS DISTINCT FROM (OLD.refunded_reserved, OLD.refunded_amount)
+                    AND pg_trigger_depth() < 2 THEN
+                RAISE EXCEPTION 'payment: refunds are counted by their rows' USING
+                    ERRCODE = 'check_violation', CONSTRAINT = 'payments_payment_refunds_counted';
+            END IF;
+"""
+
+
+def guard(table: str, kind: str, *, reference: bool = True, more: str = "") -> migrations.RunSQL:
     """Refuse a status that goes back (R41), and a change of what a row is about."""
     paths = ", ".join(f"('{old}', '{new}')" for old, new in PATHS[kind])
     old, new = (", ".join(f"{row}.{name}" for name in FIXED[table]) for row in ("OLD", "NEW"))
@@ -65,6 +76,7 @@ def guard(table: str, kind: str, *, reference: bool = True) -> migrations.RunSQL
                 RAISE EXCEPTION '{table}: what it is about cannot be changed' USING
                     ERRCODE = 'check_violation', CONSTRAINT = 'payments_{table}_stays_itself';
             END IF;
+            {more}
             RETURN NEW;
         END $$;
         CREATE TRIGGER payments_{table}_guard BEFORE UPDATE ON payments_{table}
@@ -120,7 +132,7 @@ class Migration(migrations.Migration):
     dependencies = [("payments", "0001_initial")]
 
     operations = [
-        guard("payment", "payment"),
+        guard("payment", "payment", more=COUNTED),
         guard("refund", "movement"),
         guard("payout", "movement"),
         guard("receipt", "receipt", reference=False),

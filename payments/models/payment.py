@@ -35,7 +35,7 @@ class Payment(MadeUnderKey, Moving):
         "processing": ("pending", "not_charged"),
         "succeeded": ("pending", "processing", "not_charged", "declined", "action_required"),
         "declined": ("pending", "processing", "action_required"),
-        "action_required": ("pending",),
+        "action_required": ("pending", "processing"),
         "not_charged": ("pending",),
     }
 

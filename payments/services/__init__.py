@@ -8,6 +8,7 @@ from payments.services.charging import (
     finish_payment,
     record_charge,
 )
+from payments.services.news import follow_up, take_in
 from payments.services.payouts import (
     PAYOUT,
     RECIPIENT,
@@ -44,6 +45,7 @@ __all__ = [
     "end_receipt",
     "end_refund",
     "finish_payment",
+    "follow_up",
     "issue_receipt",
     "record_charge",
     "record_payout",
@@ -53,5 +55,6 @@ __all__ = [
     "request_refund",
     "send_payout",
     "send_refund",
+    "take_in",
     "transfer",
 ]

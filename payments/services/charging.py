@@ -78,9 +78,8 @@ def end_payment(*, claim: Claim, error: BaseException | None) -> None:
     if payment is None:
         return
     if isinstance(error, Verdict):
-        status = "action_required" if isinstance(error, ActionRequired) else "declined"
         payment.move(
-            status,
+            refusal_status(error.reason),
             decline_reason=error.reason[:60],
             gateway_reference=payment.gateway_reference or error.gateway_reference or None,
             settled_at=Now(),
@@ -127,6 +126,11 @@ def _request(payment: Payment) -> ChargeRequest:
         order_id=payment.order_id,
         reference=str(payment.pk),
     )
+
+
+def refusal_status(code: str) -> str:
+    """Return the status of a payment that was refused with this code."""
+    return "action_required" if code == ACTION_REQUIRED else "declined"
 
 
 def _verdict(code: str, reference: str) -> Verdict:

@@ -1,0 +1,133 @@
+"""The console's lists of what was paid: for looking, never for editing.
+
+Money is moved by the API and by the keys' own actions, which leave a trace; a list that could change a row would not.
+"""
+
+import uuid
+from typing import Any
+
+from django.contrib import admin
+from django.db.models import Model, Q, QuerySet
+from django.http import HttpRequest
+from django.urls import reverse
+from django.utils.html import format_html
+
+from idempotency.admin.base import ConsoleAdmin
+from payments.models import Account, Payment, Payout, Receipt, Refund, Transfer
+from payments.money import shown
+
+
+class MoneyAdmin(ConsoleAdmin):
+    """A list of rows that were made under a key.
+
+    Attributes:
+        sought: columns that a search compares as a whole; each has an index.
+    """
+
+    sought: tuple[str, ...] = ()
+    # Shows the search box; what it does is `get_search_results`.
+    search_fields = ("id",)
+    ordering = ("-created_at",)
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
+    ) -> tuple[QuerySet[Any], bool]:
+        """Find by a whole number or id: no row is looked for that an index does not lead to."""
+        term = search_term.strip()
+        if not term:
+            return queryset, False
+        wanted = Q()
+        for column in self.sought:
+            wanted |= Q(**{column: term})
+        try:
+            wanted |= Q(pk=uuid.UUID(term)) | Q(key_id=uuid.UUID(term))
+        except ValueError:
+            wanted = wanted or Q(pk__in=[])
+        return queryset.filter(wanted), False
+
+    @admin.display(description="amount")
+    def money(self, row: Any) -> str:
+        """Return the amount with its currency."""
+        return shown(row.amount, row.currency)
+
+    @admin.display(description="key")
+    def key(self, row: Any) -> str:
+        """Return a link to the key under which the row was made, which may have been purged."""
+        address = reverse("admin:idempotency_key_change", args=[row.key_id])
+        return format_html('<a href="{}">{}…</a>', address, str(row.key_id)[:13])
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Model | None = None) -> list[str]:
+        """Return every column, and the link."""
+        return [*(field.name for field in self.model._meta.fields), "key"]
+
+
+@admin.register(Payment)
+class PaymentAdmin(MoneyAdmin):
+    """Charges."""
+
+    list_display = (
+        "id", "merchant", "order_id", "money", "status", "gateway_reference", "created_at", "key"
+    )  # fmt: skip
+    list_filter = ("status", "merchant")
+    list_select_related = ("merchant",)
+    sought = ("order_id", "gateway_reference")
+
+
+@admin.register(Refund)
+class RefundAdmin(MoneyAdmin):
+    """Refunds."""
+
+    list_display = ("id", "payment", "money", "status", "gateway_reference", "created_at", "key")
+    list_filter = ("status",)
+    list_select_related = ("payment",)
+    sought = ("gateway_reference", "payment__order_id")
+
+    @admin.display(description="amount")
+    def money(self, row: Any) -> str:
+        """Return the amount in the payment's currency."""
+        return shown(row.amount, row.payment.currency)
+
+
+@admin.register(Payout)
+class PayoutAdmin(MoneyAdmin):
+    """Payouts."""
+
+    list_display = (
+        "id", "merchant", "money", "destination", "status", "gateway_reference", "created_at", "key"
+    )  # fmt: skip
+    list_filter = ("status", "merchant")
+    list_select_related = ("merchant",)
+    sought = ("gateway_reference",)
+
+
+@admin.register(Receipt)
+class ReceiptAdmin(MoneyAdmin):
+    """Receipts."""
+
+    list_display = ("id", "payment", "email", "status", "issued_at", "created_at", "key")
+    list_filter = ("status",)
+    list_select_related = ("payment",)
+    sought = ("payment__order_id",)
+
+
+@admin.register(Transfer)
+class TransferAdmin(MoneyAdmin):
+    """Local transfers."""
+
+    list_display = ("id", "merchant", "from_account", "to_account", "money", "created_at", "key")
+    list_filter = ("merchant",)
+    list_select_related = ("merchant", "from_account", "to_account")
+
+
+@admin.register(Account)
+class AccountAdmin(ConsoleAdmin):
+    """Local accounts."""
+
+    list_display = ("name", "merchant", "balance_shown", "created_at")
+    list_select_related = ("merchant",)
+    list_filter = ("merchant",)
+
+    @admin.display(description="balance")
+    def balance_shown(self, row: Account) -> str:
+        """Return the balance with its currency."""
+        return shown(row.balance, row.currency)

@@ -1,0 +1,85 @@
+"""Stripe's signed events. Source: Stripe's documentation, "Verify webhook signatures" and "Types of events"."""
+
+import hashlib
+import hmac
+import json
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from idempotency.types import Pending
+from payments.conf import conf
+from payments.exceptions import EventUnreadable, SignatureInvalid
+from payments.gateway.port import Event, Kind
+from payments.gateway.stripe import shapes
+
+_OBJECTS: Mapping[str, tuple[Kind, shapes.Reader]] = {
+    "payment_intent": (Kind.CHARGE, shapes.charge),
+    "refund": (Kind.REFUND, shapes.refund),
+    "payout": (Kind.PAYOUT, shapes.payout),
+}
+
+
+def read(*, body: bytes, signature: str) -> Event | None:
+    """Return what an event tells; None where it is of a kind that does not concern us.
+
+    Args:
+        body: the raw bytes: what was parsed and written again has another signature.
+        signature: the Stripe-Signature header, `t=…,v1=…[,v1=…]`.
+
+    Raises:
+        SignatureInvalid: no signature in it is of this body, under our secret, and of lately.
+        EventUnreadable: it is signed, and yet no event.
+    """
+    verify(body=body, signature=signature, secret=conf.WEBHOOK_SECRET, now=time.time())
+    try:
+        told = json.loads(body)
+        thing = told["data"]["object"]
+        known = _OBJECTS.get(thing["object"])
+        if known is None:
+            return None
+        kind, meaning = known
+        return _event(str(told["id"]), kind, thing, meaning)
+    except (ValueError, KeyError, TypeError) as error:
+        raise EventUnreadable from error
+
+
+def verify(*, body: bytes, signature: str, secret: str, now: float) -> None:
+    """Check that the body was signed with the secret, at most `WEBHOOK_TOLERANCE` seconds ago.
+
+    Raises:
+        SignatureInvalid: it was not; or there is no secret, under which anybody could sign.
+    """
+    pairs = [part.strip().partition("=") for part in signature.split(",")]
+    stamps = [value for name, _, value in pairs if name == "t"]
+    if not secret or len(stamps) != 1 or not (stamps[0].isascii() and stamps[0].isdigit()):
+        raise SignatureInvalid
+    expected = hmac.new(
+        secret.encode(), stamps[0].encode() + b"." + body, hashlib.sha256
+    ).hexdigest()
+    given = [value for name, _, value in pairs if name == "v1"]
+    if not any(hmac.compare_digest(expected.encode(), value.encode()) for value in given):
+        raise SignatureInvalid
+    # A clock ahead of ours is no more to be trusted than one behind it.
+    if len(stamps[0]) > _LONGEST_STAMP or abs(now - int(stamps[0])) > conf.WEBHOOK_TOLERANCE:
+        raise SignatureInvalid
+
+
+_LONGEST_STAMP = 12
+
+
+def _event(
+    event_id: str, kind: Kind, thing: Mapping[str, Any], meaning: shapes.Reader
+) -> Event | None:
+    said = meaning(thing)
+    if isinstance(said, Pending):
+        # Known there and not begun: there is nothing to say yet.
+        return None
+    metadata = thing.get("metadata") or {}
+    return Event(
+        id=event_id,
+        kind=kind,
+        gateway_id=str(thing["id"]),
+        reference=str(metadata.get("reference", "")),
+        said=said,
+    )

@@ -1,0 +1,17 @@
+"""`manage.py payments_follow`: ask the gateway about what it had not decided yet."""
+
+from typing import Any
+
+from django.core.management.base import BaseCommand
+
+from payments import services
+
+
+class Command(BaseCommand):
+    """Ask about every payment, refund and payout that is processing; also what beat does by itself."""
+
+    help = "Ask the gateway about payments, refunds and payouts that it had not decided yet."
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Do it once."""
+        self.stdout.write(f"{services.follow_up()} finished.")

@@ -1,0 +1,176 @@
+"""What the gateway says later of a charge, a refund or a payout: by an event, or when it is asked again.
+
+A row whose key is still open is left to whoever settles the key: the ledger is only told, so that a look-up comes at
+once and finds what it looks for. A row that was left processing is finished here. What contradicts a settled key is
+written down as it really is, and raised (R39).
+"""
+
+from collections.abc import Iterator
+from datetime import timedelta
+from typing import assert_never
+
+from django.db.models import Q
+from django.db.models.functions import Now
+
+from idempotency.exceptions import CallError
+from idempotency.operations import heard_of, late_news
+from idempotency.types import Absent, Applied, LookUp, Pending, Rejected, State
+from payments.conf import conf
+from payments.exceptions import RefundTooLarge
+from payments.gateway import Event, Kind, Movement, Progress, gateway
+from payments.models import Payment, Payout, Refund
+from payments.services.charging import CHARGE, refusal_status
+from payments.services.constraints import verdicts
+from payments.services.payouts import PAYOUT
+from payments.services.refunding import REFUND
+
+Row = Payment | Refund | Payout
+
+_MODELS: dict[Kind, type[Row]] = {
+    Kind.CHARGE: Payment,
+    Kind.REFUND: Refund,
+    Kind.PAYOUT: Payout,
+}
+_STEPS = {Kind.CHARGE: CHARGE, Kind.REFUND: REFUND, Kind.PAYOUT: PAYOUT}
+_OPEN = (State.IN_PROGRESS, State.UNKNOWN)
+
+
+def take_in(event: Event) -> None:
+    """Write down what an event tells; requires the transaction in which the event is remembered."""
+    row = _find(event)
+    if row is None:
+        _unknown_money(event)
+    elif row.status == "pending" and _tell_the_ledger(row, event) in _OPEN:
+        return
+    elif row.gateway_reference not in (None, event.gateway_id):
+        _other_money(row, event)
+    else:
+        _write(row, event.said, event.gateway_id, heard_by="event")
+
+
+def follow_up(*, limit: int = 50) -> int:
+    """Ask the gateway about what it had not decided; return how many rows were finished.
+
+    Forbids a transaction: each row is read, asked about, and written only if it is still as it was read (R43).
+    """
+    finished = 0
+    for kind, row in _undecided(limit):
+        try:
+            said = _retrieve(kind, row)
+        except CallError:
+            # Not reached: that is no verdict, and the others would not be reached either.
+            return finished
+        if isinstance(said, Applied | Rejected):
+            finished += _finish_unchanged(row, said)
+    return finished
+
+
+# -- which row ---------------------------------------------------------------------------------------------------------
+
+
+def _find(event: Event) -> Row | None:
+    """Return the row by the gateway's id, or, where it does not know that yet, by our own (E11)."""
+    rows = _MODELS[event.kind]._default_manager.all()
+    known: Row | None = rows.filter(gateway_reference=event.gateway_id).first()
+    if known is not None or not event.reference:
+        return known
+    try:
+        ours: Row | None = rows.filter(pk=event.reference).first()
+    except ValueError:
+        return None
+    return ours
+
+
+def _tell_the_ledger(row: Row, event: Event) -> State | None:
+    known = event.gateway_id if isinstance(event.said, Applied) else ""
+    return heard_of(key_id=row.key_id, step=_STEPS[event.kind], reference=known)
+
+
+# -- what is written ---------------------------------------------------------------------------------------------------
+
+
+def _write(row: Row, said: LookUp, gateway_id: str, *, heard_by: str) -> None:
+    before = row.status
+    match said:
+        case Applied(result=result):
+            moved = _applied(row, Movement.of(result.record))
+            if (moved and before != "processing") or moved is None:
+                _late(row, before, gateway_id, heard_by)
+        case Rejected(code=code):
+            if before == "processing":
+                row.move(_refused_status(row, code), **_refusal(row, code), settled_at=Now())
+        case Absent() | Pending():
+            return
+        case _:
+            assert_never(said)
+
+
+def _applied(row: Row, movement: Movement, *, unchanged: bool = False) -> bool | None:
+    """Return whether the row moved; None where the books have no room for what happened."""
+    write = row.move_unchanged if unchanged else row.move
+    try:
+        with verdicts():
+            if movement.status is Progress.SUCCEEDED:
+                return write("succeeded", gateway_reference=movement.id, settled_at=Now())
+            return write("processing", gateway_reference=movement.id)
+    except RefundTooLarge:
+        return None
+
+
+def _refused_status(row: Row, code: str) -> str:
+    return refusal_status(code) if isinstance(row, Payment) else "refused"
+
+
+def _refusal(row: Row, code: str) -> dict[str, str]:
+    return {"decline_reason" if isinstance(row, Payment) else "refusal": code[:60]}
+
+
+# -- what is raised ----------------------------------------------------------------------------------------------------
+
+
+def _late(row: Row, before: str, gateway_id: str, heard_by: str) -> None:
+    said = {"gateway_reference": gateway_id, "our_books_said": before, "about": str(row)}
+    late_news(key_id=row.key_id, actor=heard_by, detail=said)
+
+
+def _other_money(row: Row, event: Event) -> None:
+    """Raise that the gateway moved money a second time for one row; the row keeps the first."""
+    if isinstance(event.said, Applied):
+        _late(row, f"{row.status} by {row.gateway_reference}", event.gateway_id, "event")
+
+
+def _unknown_money(event: Event) -> None:
+    """Raise money that moved without a row of ours (F9)."""
+    if isinstance(event.said, Applied):
+        detail = {"gateway_reference": event.gateway_id, "reference": event.reference}
+        late_news(key_id=None, actor="event", detail={"kind": event.kind.value, **detail})
+
+
+# -- asking again ------------------------------------------------------------------------------------------------------
+
+
+def _undecided(limit: int) -> Iterator[tuple[Kind, Row]]:
+    quiet = Q(status="processing", updated_at__lt=Now() - timedelta(seconds=conf.FOLLOW_EVERY))
+    for kind, model in _MODELS.items():
+        for row in model._default_manager.filter(quiet).order_by("updated_at")[:limit]:
+            yield kind, row
+
+
+def _retrieve(kind: Kind, row: Row) -> LookUp:
+    through, known = gateway(), row.gateway_reference or ""
+    match kind:
+        case Kind.CHARGE:
+            return through.retrieve_charge(known)
+        case Kind.REFUND:
+            return through.retrieve_refund(known)
+        case Kind.PAYOUT:
+            return through.retrieve_payout(known)
+        case _:
+            assert_never(kind)
+
+
+def _finish_unchanged(row: Row, said: Applied | Rejected) -> bool:
+    if isinstance(said, Rejected):
+        status, why = _refused_status(row, said.code), _refusal(row, said.code)
+        return row.move_unchanged(status, **why, settled_at=Now())
+    return bool(_applied(row, Movement.of(said.result.record), unchanged=True))

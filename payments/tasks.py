@@ -1,0 +1,11 @@
+"""Celery's shell, one call. It can also be run without Celery: `manage.py payments_follow`."""
+
+from celery import shared_task
+
+from payments import services
+
+
+@shared_task(name="payments.tasks.follow_up", ignore_result=True)
+def follow_up() -> None:
+    """Ask the gateway about what it had not decided yet."""
+    services.follow_up()

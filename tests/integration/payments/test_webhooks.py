@@ -1,0 +1,300 @@
+"""Signed events: taken in once, in any order, before or after our own answer (R39–R41, group F of the reports)."""
+
+import hashlib
+import hmac
+import json
+import time
+import uuid
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.conf import LazySettings
+from rest_framework.response import Response
+from rest_framework.test import APIClient
+
+from idempotency.models import Event, Key
+from payments import services
+from payments.gateway.fake import Act, FakeGateway
+from payments.models import Payment, Refund
+from tests.integration.payments.conftest import Shop, settle_unknown
+from tests.integration.payments.test_races import at_once
+
+pytestmark = pytest.mark.usefixtures("no_broker")
+
+SECRET = "whsec_test"
+
+
+@pytest.fixture(autouse=True)
+def _secret(settings: LazySettings) -> None:
+    settings.PAYMENTS = settings.PAYMENTS | {"WEBHOOK_SECRET": SECRET, "FOLLOW_EVERY": 0.1}
+
+
+def told(
+    row: Payment | Refund, status: str, *, gateway_id: str = "", event_id: str = ""
+) -> dict[str, Any]:
+    """Return an event in Stripe's form about a row."""
+    thing = {
+        "object": "payment_intent" if isinstance(row, Payment) else "refund",
+        "id": gateway_id or row.gateway_reference or "pi_1",
+        "status": status,
+        "amount": row.amount,
+        "currency": "uah",
+        "metadata": {"reference": str(row.pk)},
+        "last_payment_error": {"code": "card_declined", "message": "no", "type": "card_error"},
+    }
+    return {"id": event_id or f"evt_{uuid.uuid4().hex}", "type": "x", "data": {"object": thing}}
+
+
+def send(
+    event: dict[str, Any] | bytes,
+    *,
+    secret: str = SECRET,
+    at: float | None = None,
+    header: str = "",
+) -> Response:
+    body = event if isinstance(event, bytes) else json.dumps(event).encode()
+    stamp = int(time.time() if at is None else at)
+    digest = hmac.new(secret.encode(), b"%d." % stamp + body, hashlib.sha256).hexdigest()
+    answer: Response = APIClient().post(
+        "/api/webhooks/stripe/",
+        body,
+        content_type="application/json",
+        headers={"Stripe-Signature": header or f"t={stamp},v1=00,v1={digest}"},
+    )
+    return answer
+
+
+def alarms() -> list[dict[str, Any]]:
+    return [event.detail for event in Event.objects.filter(kind="late-news")]
+
+
+@pytest.fixture
+def processing(shop: Shop, fake: FakeGateway) -> Payment:
+    return Payment.objects.get(pk=shop.pay(source="pm_card_processing").json()["id"])
+
+
+# -- what is taken in --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("said", "status"), [("succeeded", "succeeded"), ("requires_payment_method", "declined")]
+)
+def test_a_processing_payment_is_finished_by_an_event(
+    processing: Payment, said: str, status: str
+) -> None:
+    assert send(told(processing, said)).status_code == 200
+
+    processing.refresh_from_db()
+    assert processing.status == status
+    assert processing.settled_at is not None
+    assert alarms() == []
+
+
+def test_f2_an_event_that_comes_twice_is_answered_200_and_counts_once(processing: Payment) -> None:
+    event = told(processing, "succeeded")
+    assert [send(event).status_code, send(event).status_code] == [200, 200]
+
+    processing.refresh_from_db()
+    assert processing.version == 3
+    assert Key.objects.filter(operation="inbox").count() == 1
+
+
+def test_f2_copies_at_once_have_one_effect(shop: Shop, fake: FakeGateway) -> None:
+    for _ in range(5):
+        made = Payment.objects.get(pk=shop.pay(source="pm_card_processing").json()["id"])
+        event = told(made, "succeeded")
+        answers = at_once([lambda e=event: send(e)] * 3)
+
+        assert {answer.status_code for answer in answers} <= {200, 503}
+        assert 200 in {answer.status_code for answer in answers}
+        made.refresh_from_db()
+        assert (made.status, made.version) == ("succeeded", 3)
+
+
+@pytest.mark.parametrize("later", ["processing", "requires_payment_method"])
+def test_f3_an_older_event_does_not_take_back_what_is_settled(
+    processing: Payment, later: str
+) -> None:
+    send(told(processing, "succeeded"))
+    assert send(told(processing, later)).status_code == 200
+
+    processing.refresh_from_db()
+    assert processing.status == "succeeded"
+    assert alarms() == []
+
+
+def test_f1_paid_before_our_own_answer_leaves_the_row_to_the_request(
+    shop: Shop, fake: FakeGateway, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The event lands while the request still waits for the gateway (P2)."""
+    charge = fake.charge
+
+    def and_tell(request: Any) -> Any:
+        result = charge(request)
+        at_once(
+            [lambda: send(told(Payment.objects.get(), "succeeded", gateway_id=result.reference))]
+        )
+        return result
+
+    monkeypatch.setattr(fake, "charge", and_tell)
+    answer = shop.pay()
+
+    assert (answer.status_code, answer.json()["status"]) == (201, "succeeded")
+    assert Payment.objects.get().status == "succeeded"
+    assert alarms() == []
+
+
+def test_e11_an_event_brings_the_id_that_a_lost_answer_did_not(
+    shop: Shop, fake: FakeGateway
+) -> None:
+    """Its id leads the look-up to the charge, though a search does not show it yet."""
+    fake.next(Act.LOSE_ANSWER)
+    shop.pay(key="k1")
+    fake.hidden = True
+    (charge,) = fake.effects
+    Key.objects.update(next_lookup_at="2999-01-01T00:00Z")
+    assert send(told(Payment.objects.get(), "succeeded", gateway_id=charge.id)).status_code == 200
+    assert Key.objects.get(state="unknown").next_lookup_at.year < 2999
+
+    settle_unknown()
+    answer = shop.pay(key="k1")
+    assert (answer.status_code, answer.json()["gateway_reference"]) == (201, charge.id)
+
+
+# -- late news ---------------------------------------------------------------------------------------------------------
+
+
+def test_r39_paid_after_the_key_was_released_is_true_and_raised(
+    shop: Shop, fake: FakeGateway
+) -> None:
+    fake.next(Act.LOSE_REQUEST)
+    shop.pay(key="k1")
+    settle_unknown()
+    assert send(told(Payment.objects.get(), "succeeded", gateway_id="pi_late")).status_code == 200
+
+    assert Payment.objects.get().status == "succeeded"
+    assert [alarm["our_books_said"] for alarm in alarms()] == ["not_charged"]
+    # Whoever tries the key again gets the charge that there is.
+    assert shop.pay(key="k1").json()["gateway_reference"] == "pi_late"
+    assert fake.effects == []
+
+
+def test_f9_paid_after_the_key_was_purged_is_true_and_raised(shop: Shop, fake: FakeGateway) -> None:
+    shop.pay(source="pm_card_chargeDeclined")
+    Key.objects.all().delete()
+    assert send(told(Payment.objects.get(), "succeeded", gateway_id="pi_late")).status_code == 200
+
+    assert Payment.objects.get().gateway_reference
+    assert len(alarms()) == 1
+
+
+def test_f9_money_without_a_row_is_raised(shop: Shop) -> None:
+    stranger = Payment(order_id="1", amount=5, currency="UAH")
+    assert send(told(stranger, "succeeded", gateway_id="pi_stranger")).status_code == 200
+
+    assert [alarm["gateway_reference"] for alarm in alarms()] == ["pi_stranger"]
+
+
+def test_a_second_charge_for_one_payment_is_raised_and_does_not_replace_the_first(
+    shop: Shop, fake: FakeGateway
+) -> None:
+    shop.pay()
+    first = Payment.objects.get().gateway_reference
+    send(told(Payment.objects.get(), "succeeded", gateway_id="pi_second"))
+
+    assert Payment.objects.get().gateway_reference == first
+    assert [alarm["gateway_reference"] for alarm in alarms()] == ["pi_second"]
+
+
+def test_a_refund_that_happened_after_all_and_no_longer_fits_is_raised(
+    shop: Shop, fake: FakeGateway
+) -> None:
+    payment = Payment.objects.get(pk=shop.pay().json()["id"])
+    path = f"/api/payments/{payment.pk}/refunds/"
+    given_up = shop.post(path, {"amount": 1200})
+    shop.client.post(f"{given_up['Location']}cancel/")
+    abandoned = Refund.objects.get()
+    shop.post(path, {"amount": 700})
+    assert send(told(abandoned, "succeeded", gateway_id="re_late")).status_code == 200
+
+    abandoned.refresh_from_db()
+    assert abandoned.status == "abandoned"
+    assert [alarm["gateway_reference"] for alarm in alarms()] == ["re_late"]
+
+
+# -- who may tell ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "sending",
+    [
+        lambda event: send(event, secret="whsec_other"),
+        lambda event: send(event, at=time.time() - 301),
+        lambda event: send(event, at=time.time() + 301),
+        lambda event: send(event, header="t=1,v1="),
+        lambda event: send(event, header="v1=00"),
+        lambda event: send(event, header="t=x,v1=é".encode().decode("latin-1")),
+    ],
+    ids=["other secret", "too old", "from the future", "empty", "no time", "nonsense"],
+)
+def test_f6_what_the_gateway_did_not_sign_lately_is_refused(
+    processing: Payment, sending: Callable[[Any], Response]
+) -> None:
+    refused = sending(told(processing, "succeeded"))
+
+    assert (refused.status_code, refused.json()["code"]) == (400, "signature-invalid")
+    processing.refresh_from_db()
+    assert processing.status == "processing"
+
+
+def test_without_a_secret_every_event_is_refused(
+    processing: Payment, settings: LazySettings
+) -> None:
+    settings.PAYMENTS = settings.PAYMENTS | {"WEBHOOK_SECRET": ""}
+    assert send(told(processing, "succeeded"), secret="").status_code == 400
+
+
+@pytest.mark.parametrize("body", [b"[]", b"{}", b"no", b'{"id": 1, "data": {"object": 5}}'])
+def test_a_signed_message_that_is_no_event_is_refused(db: None, body: bytes) -> None:
+    assert send(body).json()["code"] == "event-unreadable"
+
+
+def test_an_event_of_another_kind_is_taken_and_changes_nothing(db: None) -> None:
+    event = {"id": "evt_1", "data": {"object": {"object": "customer", "id": "cus_1"}}}
+    assert send(event).status_code == 200
+
+
+# -- asking again ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("succeeded", "status"), [(True, "succeeded"), (False, "declined")])
+def test_a_processing_payment_is_finished_by_asking_again(
+    processing: Payment, fake: FakeGateway, succeeded: bool, status: str
+) -> None:
+    Payment.objects.update(updated_at="2020-01-01T00:00Z")
+    assert services.follow_up() == 0
+    fake.settle(processing.gateway_reference or "", succeeded=succeeded)
+    Payment.objects.update(updated_at="2020-01-01T00:00Z")
+    assert services.follow_up() == 1
+
+    processing.refresh_from_db()
+    assert processing.status == status
+
+
+def test_r43_an_answer_about_a_row_that_changed_meanwhile_is_dropped(
+    processing: Payment, fake: FakeGateway, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A version check: read, asked without a lock, written only if nobody else wrote."""
+    fake.settle(processing.gateway_reference or "", succeeded=False)
+    Payment.objects.update(updated_at="2020-01-01T00:00Z")
+    retrieve = fake.retrieve_charge
+
+    def and_be_overtaken(gateway_id: str) -> Any:
+        send(told(processing, "succeeded"))
+        return retrieve(gateway_id)
+
+    monkeypatch.setattr(fake, "retrieve_charge", and_be_overtaken)
+    assert services.follow_up() == 0
+    processing.refresh_from_db()
+    assert processing.status == "succeeded"
