@@ -46,6 +46,15 @@ class Work:
         return self.cycle_attempts >= self.max_attempts
 
 
+# Note [Walk]
+# Ten thousand rows that came at once are in no statistics yet, and a plan made without them reads and sorts them all, for
+# each single take: 60 ms instead of 1. Whatever the statistics say, the oldest row is at the head of the index.
+_WALK_THE_INDEX = (
+    "SELECT set_config('enable_seqscan', 'off', true), set_config('enable_bitmapscan', 'off', true), "
+    "set_config('enable_sort', 'off', true), set_config('enable_hashjoin', 'off', true), "
+    "set_config('enable_mergejoin', 'off', true)"
+)
+
 _WORK = (
     "k.id, k.scope, k.operation, k.key, k.token, k.generation, k.call_begun, k.resource, "
     "o.id, o.name, o.input, o.attempts, o.cycle_attempts, o.max_attempts"
@@ -66,6 +75,7 @@ def take(
         key_id: take this key, or none.
     """
     with connection.cursor() as cursor:
+        cursor.execute(_WALK_THE_INDEX)
         cursor.execute(
             f"""
             WITH able AS (
