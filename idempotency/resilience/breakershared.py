@@ -131,7 +131,9 @@ class SharedMachine:
     def __init__(self, name: str, settings: BreakerSettings, store: SharedStore) -> None:
         self._run = store.script(_SCRIPT)
         # One hash slot, so that the script also runs on a cluster.
-        self._keys = [f"breaker:{{{name}}}:{part}" for part in ("state", "probes", "calls")]
+        self._keys = [
+            f"idempotency:breaker:{{{name}}}:{part}" for part in ("state", "probes", "calls")
+        ]
         self._settings: list[str | float] = [
             round(settings.window * 1000),
             settings.min_calls,

@@ -29,7 +29,7 @@ class ReadOnlySwitch:
         retry_after: float = 30.0,
         clock: Clock = SYSTEM,
     ) -> None:
-        self._keys = [f"readonly:{{{name}}}"]
+        self._keys = [f"idempotency:readonly:{{{name}}}"]
         self._refresh, self._retry_after, self._clock = refresh, retry_after, clock
         self._scripts = None if store is None else tuple(map(store.script, (_READ, _ON, _OFF)))
         self._lock = Lock()

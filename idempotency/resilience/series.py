@@ -95,13 +95,14 @@ class Series:
             return
         try:
             self._before_send()
-        except Exception as error:  # noqa: BLE001 - the send does not happen, whatever it was
+        except BaseException as error:  # noqa: BLE001 - raised as an ending
+            # The send does not happen, whatever the reason.
             self._vote(Vote.NONE)
             self._last_error = describe(error)
+            found = classify(error, bytes_may_have_left=False)
+            if found is not None and found.cancelled:
+                self.stopped(error)
             self.refuse("superseded", cause=error)
-        except BaseException as error:  # noqa: BLE001 - raised as an ending
-            self._vote(Vote.NONE)
-            self.stopped(error)
 
     # -- an attempt ends ---------------------------------------------------------------------------
 
@@ -216,7 +217,7 @@ class Series:
         raise ending from cause
 
     def _unknown(self) -> CallError:
-        detail = f"{self._terms.name}: the call may have been executed ({self._last_error})"
+        detail = f"{self._terms.name}: the call may have been executed; its outcome is not known"
         return CallUnknown(detail, report=self.report())
 
     def _failed(self, code: str) -> CallError:

@@ -148,5 +148,6 @@ def _grpc_retry_info(met: object) -> float | None:
 
 
 def describe(error: BaseException) -> str:
-    """Return class and message for people, at most 200 characters, with what may be secret cut."""
-    return f"{type(error).__qualname__}: {_SECRETS.sub('***', str(error))}"[:200]
+    """Return class and message in one line of 200 characters at most, without what may be secret."""
+    message = " ".join(_SECRETS.sub("***", str(error)).split())
+    return f"{type(error).__qualname__}: {message}"[:200]

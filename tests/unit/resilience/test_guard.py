@@ -8,6 +8,7 @@ from typing import Any
 
 import httpx2
 import pytest
+from billiard.exceptions import SoftTimeLimitExceeded
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -389,6 +390,23 @@ def test_r27_h10_declines_and_cancellations_do_not_open_the_breaker(time: FakeTi
     for _ in range(20):
         ended(guard, stop)
     assert breaker.snapshot().calls == 40
+
+
+@pytest.mark.parametrize(
+    ("first", "ending"), [(READ, CallUnknown), (UNSENT, SoftTimeLimitExceeded)]
+)
+def test_r24_h5_being_stopped_while_the_journal_checks_is_no_refusal(
+    time: FakeTime, first: str, ending: type[Exception]
+) -> None:
+    peer = Peer([first, OK], time)
+
+    def check() -> None:
+        if peer.attempts:
+            raise SoftTimeLimitExceeded
+
+    with journalled(check), pytest.raises(ending):
+        guard_of(time).call(peer)
+    assert len(peer.attempts) == 1
 
 
 def test_r27_a_check_that_forbids_the_send_frees_the_probe(time: FakeTime) -> None:
