@@ -1,6 +1,7 @@
 """Requests for the tests of this room: as DRF gives them to a view."""
 
 import io
+import json
 from typing import Any
 
 from django.test import RequestFactory
@@ -13,6 +14,7 @@ from rest_framework.parsers import (
 )
 from rest_framework.request import Request
 
+from idempotency.http import problem
 from idempotency.http.fingerprint import Fingerprint, fingerprint
 
 PARSERS: tuple[type[BaseParser], ...] = (
@@ -45,3 +47,12 @@ def request_of(
 def fingerprint_of(request: Request, **arguments: Any) -> Fingerprint:
     """Return the request's fingerprint on a route without arguments."""
     return fingerprint(request=request, **({"route": "r", "path_args": {}} | arguments))
+
+
+def handled(exc: Exception) -> Any:
+    """Return the rendered answer, and its body as `json`."""
+    response = problem.exception_handler(exc, {})
+    assert response is not None
+    response.render()
+    response.json = json.loads(response.content)  # type: ignore[attr-defined]
+    return response

@@ -1,10 +1,8 @@
-"""The numbered checks: each wrong setting and each view that cannot keep its promise, by id."""
+"""Each decorated view that cannot keep its promise is reported by its number."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from django.core.checks import CheckMessage
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from django.test import override_settings
@@ -18,99 +16,11 @@ from rest_framework.routers import DefaultRouter
 from rest_framework.views import APIView
 from rest_framework.viewsets import GenericViewSet
 
-from idempotency.checks import check_middleware, check_routes, check_settings
+from idempotency.checks import check_routes
 from idempotency.decorators import idempotent
+from tests.unit.checks.support import ids
 
 POSTGRESQL = {"ENGINE": "django.db.backends.postgresql"}
-LONG = "s" * 16
-
-
-def ids(messages: list[CheckMessage]) -> list[str]:
-    assert all(message.hint for message in messages), "every check says what to do"
-    return [str(message.id).removeprefix("idempotency.") for message in messages]
-
-
-def settings_ids(**values: Any) -> list[str]:
-    with override_settings(IDEMPOTENCY=values):
-        return ids(check_settings())
-
-
-@pytest.fixture(autouse=True)
-def _pages() -> Iterator[None]:
-    with override_settings(ROOT_URLCONF="idempotency.urls", IDEMPOTENCY={}):
-        yield
-
-
-def test_the_defaults_are_in_order() -> None:
-    assert settings_ids() == []
-    assert settings_ids(FINGERPRINT_SECRETS={"1": LONG}, FINGERPRINT_HEADERS=["X-Currency"]) == []
-
-
-@pytest.mark.parametrize(
-    ("values", "found"),
-    [
-        ({"LEASE": "45"}, ["E002"]),
-        ({"LEASE": -1, "MISMATCH_STATUS": 200}, ["E002", "E002"]),
-        ({"SCOPE": "no.such.scope"}, ["E002"]),
-        ({"FINGERPRINT_SECRETS": {}}, ["E002"]),
-        ({"DATABASE": None}, ["E002"]),
-        ({"LEESE": 45}, ["E003"]),
-        ({"lease": 45}, ["E003"]),
-        ({"LEASE": 12, "OPERATION_TIME_LIMIT": 1}, ["E004"]),
-        ({"RESULT_TTL": 2_592_001}, ["E005"]),
-        ({"RETRY_BASE": 6}, ["E006"]),
-        ({"OPERATION_TIME_LIMIT": 45}, ["E007"]),
-        ({"WAIT": 12}, ["E008"]),
-        ({"STORED_HEADERS": ["Set-Cookie", "X-RateLimit-Limit", "ETag"]}, ["E009", "E009"]),
-        ({"DATABASE": "elsewhere"}, ["E010"]),
-        ({"PROBLEMS": ["no.such.mapping"]}, ["E013"]),
-        ({"PROBLEMS": ["tests.unit.test_checks.LONG"]}, ["E013"]),
-        ({"PROBLEMS": ["tests.unit.test_checks.HALF_A_PROBLEM"]}, ["E013"]),
-        ({"FINGERPRINT_SECRETS": {"1": "short"}}, ["W001"]),
-        ({"FINGERPRINT_HEADERS": ["Authorization"]}, ["W002"]),
-        ({"RESULT_TTL": 3600, "KEY_TTL": 3600}, ["W003"]),
-        ({"PROBLEM_BASE": "/nowhere/"}, ["W004"]),
-        ({"PROBLEM_BASE": "/problems"}, ["W004"]),
-        ({"PROBLEM_BASE": "https://docs.example/"}, []),
-        ({"RESULT_TTL": 2_592_000}, []),
-    ],
-)
-def test_a_wrong_setting_is_reported_once(values: dict[str, Any], found: list[str]) -> None:
-    assert settings_ids(**values) == found
-
-
-HALF_A_PROBLEM = {"out-of-stock": {"status": 409}}
-
-
-def test_a_misspelt_setting_is_answered_with_the_right_one() -> None:
-    with override_settings(IDEMPOTENCY={"LEESE": 45}):
-        (message,) = check_settings()
-    assert message.hint == "Did you mean LEASE?"
-
-
-@override_settings(IDEMPOTENCY=["LEASE"])
-def test_what_is_not_a_dict_is_reported() -> None:
-    assert ids(check_settings()) == ["E001"]
-
-
-@pytest.mark.parametrize(
-    ("database", "found"),
-    [
-        ({"ENGINE": "django.db.backends.sqlite3"}, ["E011"]),
-        ({"ENGINE": "django.db.backends.mysql"}, ["E011"]),
-        ({"ENGINE": "django.contrib.gis.db.backends.postgis"}, []),
-        ({"ENGINE": "django_prometheus.db.backends.postgresql"}, []),
-        (POSTGRESQL | {"AUTOCOMMIT": False}, ["E012"]),
-    ],
-)
-def test_the_ledgers_database_is_a_postgresql_that_it_may_commit(
-    database: dict[str, Any], found: list[str], monkeypatch: pytest.MonkeyPatch, settings: Any
-) -> None:
-    monkeypatch.setitem(settings.DATABASES, "ledger", database)
-    assert settings_ids(DATABASE="ledger") == found
-
-
-# -- decorated views ---------------------------------------------------------------------------------
 
 
 def routes_ids(*patterns: URLPattern | URLResolver) -> list[str]:
@@ -300,47 +210,3 @@ def test_an_operation_has_a_permanent_name_that_fits(
             return Response()
 
     assert routes_ids(path("a/", View.as_view())) == ([found] if found else [])
-
-
-# -- surroundings ------------------------------------------------------------------------------------
-
-CORS = "corsheaders.middleware.CorsMiddleware"
-COMMON = "django.middleware.common.CommonMiddleware"
-ALLOWED = {"CORS_ALLOW_HEADERS": ["accept", "Idempotency-Key"]}
-EXPOSED = {
-    "CORS_EXPOSE_HEADERS": ["idempotent-replayed", "Idempotency-Key", "Retry-After", "Location"]
-}
-
-
-@pytest.mark.parametrize(
-    ("values", "middleware", "found"),
-    [
-        (ALLOWED | EXPOSED, [CORS, COMMON], []),
-        (EXPOSED, [CORS, COMMON], ["W030"]),
-        (ALLOWED, [CORS], ["W031"]),
-        (ALLOWED | {"CORS_EXPOSE_HEADERS": ["Location"]}, [CORS], ["W031"]),
-        (ALLOWED | EXPOSED, [COMMON, CORS], ["W032"]),
-        (ALLOWED | EXPOSED, [COMMON], ["W032"]),
-    ],
-)
-def test_browsers_may_send_keys_and_see_the_marks(
-    values: dict[str, Any], middleware: list[str], found: list[str]
-) -> None:
-    """B10."""
-
-    class Settings:
-        INSTALLED_APPS = ["corsheaders"]
-        MIDDLEWARE = middleware
-
-    for name, value in values.items():
-        setattr(Settings, name, value)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("idempotency.checks.middleware.settings", Settings)
-        assert ids(check_middleware()) == found
-
-
-def test_another_keeper_of_keys_is_a_warning() -> None:
-    with override_settings(MIDDLEWARE=[COMMON, "drf_idempotency.middleware.Middleware"]):
-        assert ids(check_middleware()) == ["W033"]
-    with override_settings(MIDDLEWARE=[COMMON]):
-        assert check_middleware() == []
