@@ -38,13 +38,17 @@ def read_only() -> ReadOnlySwitch:
     return ReadOnlySwitch(name="payments", store=SharedStore.connect(url) if url else None)
 
 
-@cache
 def charging() -> Admission:
     """Return the door of new payments.
 
     More of them than calls at the gateway would claim their keys only to be refused by its bulkhead.
     """
-    return Admission(name="payments.create", in_flight=conf.GATEWAY_BULKHEAD)
+    return _charging(conf.GATEWAY_BULKHEAD)
+
+
+@cache
+def _charging(in_flight: int) -> Admission:
+    return Admission(name="payments.create", in_flight=in_flight)
 
 
 def breakers(request: HttpRequest) -> list[CircuitBreaker]:

@@ -74,6 +74,7 @@ class Claim:
         self.last_ending: tuple[int, journal.StepEnding] | None = None
         self._acquire = acquire
         self._clock = clock
+        self._sends = 0
         if won is not None:
             self._own(won)
 
@@ -185,18 +186,22 @@ class Claim:
     def _send(
         self, sender: journal.OpenSender, send: Callable[[OutsideRequest], OutsideResult]
     ) -> OutsideResult:
+        self._sends = 0
         try:
             with deadline_scope(self.deadline), journalled(before_send=self._before_send):
                 result = send(OutsideRequest(sender.downstream_key, sender.payload))
                 reach("after_call")
         except BaseException as error:
-            self._reopen(sender, _ending_of(error))
+            self._reopen(sender, _ending_of(error, sends=self._sends))
             if isinstance(error, CallError) or not isinstance(error, Exception):
                 raise
             raise CallUnknown("The call ended in an error nobody had foreseen.") from error
         self._reopen(
             sender,
-            journal.StepEnding(Ending.APPLIED, 1, result.reference, result.record),
+            # A sender without a guard announces no sends: it has made one.
+            journal.StepEnding(
+                Ending.APPLIED, max(1, self._sends), result.reference, result.record
+            ),
         )
         return result
 
@@ -208,6 +213,7 @@ class Claim:
         """
         if self.deadline.expired:
             raise Fenced("The time of this claim was over before the request could be sent.")
+        self._sends += 1
 
     def _reopen(self, sender: journal.OpenSender, ending: journal.StepEnding) -> None:
         """Open the next phase with the ending as its first statement; try hard, for it is the only evidence (R19).
@@ -295,10 +301,10 @@ def _next_rotation(earlier: journal.Recorded | None, downstream: Downstream) -> 
     return earlier.rotation + 1
 
 
-def _ending_of(error: BaseException) -> journal.StepEnding:
+def _ending_of(error: BaseException, *, sends: int) -> journal.StepEnding:
     """Translate how the guarded call ended into evidence; what nobody had foreseen is ambiguous."""
     report = error.report if isinstance(error, CallError) else None
-    attempts = report.attempts if report else 0
+    attempts = report.attempts if report else sends
     text = f"{type(error).__name__}: {error}"[:500]
     match error:
         case CallRejected():

@@ -7,7 +7,7 @@ a charge must still be allowed, and a look-up that fails says nothing about char
 import hashlib
 import weakref
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from threading import Lock
 from typing import Any, Self
 from urllib.parse import urlsplit
@@ -111,7 +111,7 @@ class Terms:
     """Everything that the gateway is made of, so that it is made again when a setting changes."""
 
     url: str
-    api_key: str
+    api_key: str = field(repr=False)
     store_url: str
     keyed: bool
     settling_time: float

@@ -32,7 +32,15 @@ class NotStripesAnswer(Exception):
         super().__init__(f"HTTP {response.status_code} by something in between")
 
 
+class BrokenAnswer(Exception):
+    """Stripe answered, and not all of it can be read."""
+
+    def __init__(self, response: httpx2.Response) -> None:
+        super().__init__(f"HTTP {response.status_code} with a body that is no JSON")
+
+
 register_error(NotStripesAnswer, reason="not-the-gateway", outcome=Outcome.AMBIGUOUS)
+register_error(BrokenAnswer, reason="broken-answer", outcome=Outcome.AMBIGUOUS)
 
 
 @contextmanager
@@ -70,8 +78,7 @@ def _flat(params: Mapping[str, Any], within: str = "") -> Iterator[tuple[str, st
 class Wire(stripe.HTTPClient):
     """The official client's HTTP client, on ours.
 
-    Raises, in `request`: what httpx2 raises; NotStripesAnswer; JSONDecodeError or UnicodeDecodeError for Stripe's
-    answer in pieces.
+    Raises, in `request`: what httpx2 raises; NotStripesAnswer; BrokenAnswer.
     """
 
     name = "httpx2"
@@ -95,8 +102,12 @@ class Wire(stripe.HTTPClient):
         # Stripe marks each of its answers; a proxy, a firewall or a captive portal does not know how.
         if "Request-Id" not in response.headers:
             raise NotStripesAnswer(response)
-        text = response.content.decode()
-        json.loads(text)
+        try:
+            text = response.content.decode()
+            json.loads(text)
+        except ValueError:
+            # Without its cause, which would carry the body along.
+            raise BrokenAnswer(response) from None
         return text, response.status_code, response.headers
 
     def close(self) -> None:
