@@ -6,7 +6,7 @@ another type, and never repeated in an error.
 
 import re
 from collections.abc import Mapping
-from typing import Any, Self
+from typing import Any
 
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema_field
@@ -153,7 +153,7 @@ class Input(serializers.Serializer[Any]):
     @classmethod
     def checked(cls, given: Any) -> dict[str, Any]:
         """Return the members, checked. Raises: ValidationError."""
-        serializer: Self = cls(data=given)
+        serializer = cls(data=given)
         serializer.is_valid(raise_exception=True)
         return dict(serializer.validated_data)
 
@@ -164,7 +164,7 @@ class PaymentIn(Input):
     order_id = OrderId()
     amount = Amount()
     currency = Currency()
-    source = Source()
+    source = Source()  # type: ignore[assignment]  # DRF takes it off the class, where the name has another meaning
     description = Text(required=False, allow_blank=True, max_length=200, trim_whitespace=False)
 
     @classmethod

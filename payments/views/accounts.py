@@ -37,7 +37,7 @@ class TransferViewSet(ListModelMixin, RetrieveModelMixin, MerchantViewSet):
     def create(self, request: Request) -> Response:
         """Move money between two accounts."""
         order = TransferIn.parse(request.data)
-        made = services.transfer(merchant=self.merchant, order=order, claim=request.claim)
+        made = services.transfer(merchant=self.merchant, order=order, claim=self.claim)
         return self.created(made)
 
     def get_queryset(self) -> QuerySet[Transfer]:

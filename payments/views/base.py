@@ -8,6 +8,7 @@ from rest_framework.pagination import CursorPagination
 from rest_framework.permissions import IsAuthenticated
 from rest_framework.request import Request
 
+from idempotency.ledger import Claim
 from payments.models import Merchant
 from payments.queries import merchant_of
 from payments.views.admission import AdmitsWrites
@@ -41,6 +42,12 @@ class MerchantViewSet(AdmitsWrites):
 
     permission_classes = [ActsForMerchant]
     pagination_class = Pages
+
+    @property
+    def claim(self) -> Claim:
+        """The claim under which an idempotent handler runs."""
+        claim: Claim = self.request.claim  # type: ignore[attr-defined]  # set by @idempotent
+        return claim
 
     @property
     def merchant(self) -> Merchant:

@@ -26,9 +26,9 @@ class PayoutViewSet(MerchantViewSet):
     def create(self, request: Request) -> Response:
         """Promise to pay out."""
         order = PayoutIn.parse(request.data)
-        payout = services.request_payout(merchant=self.merchant, order=order, claim=request.claim)
+        payout = services.request_payout(merchant=self.merchant, order=order, claim=self.claim)
         return accept(
-            claim=request.claim, operation=operations.PAYOUT, input={"payout": str(payout.pk)}
+            claim=self.claim, operation=operations.PAYOUT, input={"payout": str(payout.pk)}
         )
 
     def list(self, request: Request) -> Response:
@@ -59,9 +59,9 @@ class ReceiptViewSet(MerchantViewSet):
     def create(self, request: Request) -> Response:
         """Promise to issue a receipt. Without a key, each request is a receipt of its own."""
         order = ReceiptIn.parse(request.data)
-        receipt = services.request_receipt(merchant=self.merchant, order=order, claim=request.claim)
+        receipt = services.request_receipt(merchant=self.merchant, order=order, claim=self.claim)
         return accept(
-            claim=request.claim, operation=operations.RECEIPT, input={"receipt": str(receipt.pk)}
+            claim=self.claim, operation=operations.RECEIPT, input={"receipt": str(receipt.pk)}
         )
 
     def retrieve(self, request: Request, *args: Any, **kwargs: Any) -> Response:

@@ -30,7 +30,7 @@ class PaymentViewSet(WithSummary, MerchantViewSet):
     def create(self, request: Request) -> Response:
         """Charge a customer now."""
         order = PaymentIn.parse(request.data)
-        payment = services.create_payment(merchant=self.merchant, order=order, claim=request.claim)
+        payment = services.create_payment(merchant=self.merchant, order=order, claim=self.claim)
         return self.created(payment)
 
     def list(self, request: Request) -> Response:
@@ -59,10 +59,10 @@ class PaymentViewSet(WithSummary, MerchantViewSet):
     def refund(self, request: Request, *args: Any, **kwargs: Any) -> Response:
         """Promise to give back a payment, or a part of it."""
         refund = services.request_refund(
-            payment=self.get_object(), order=RefundIn.parse(request.data), claim=request.claim
+            payment=self.get_object(), order=RefundIn.parse(request.data), claim=self.claim
         )
         return accept(
-            claim=request.claim, operation=operations.REFUND, input={"refund": str(refund.pk)}
+            claim=self.claim, operation=operations.REFUND, input={"refund": str(refund.pk)}
         )
 
     def get_queryset(self) -> QuerySet[Payment]:

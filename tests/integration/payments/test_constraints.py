@@ -3,6 +3,7 @@
 import itertools
 import uuid
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 from django.db import IntegrityError, connection, transaction
@@ -29,7 +30,7 @@ def paid(merchant: Merchant) -> Payment:
     return made
 
 
-def refused(sql: str, *parameters: object) -> str:
+def refused(sql: str, *parameters: Any) -> str:
     """Return the name of the constraint that refuses a statement."""
     with pytest.raises(IntegrityError) as caught:
         _execute(sql, parameters)
@@ -37,7 +38,7 @@ def refused(sql: str, *parameters: object) -> str:
 
 
 @transaction.atomic
-def _execute(sql: str, parameters: Sequence[object]) -> None:
+def _execute(sql: str, parameters: Sequence[Any]) -> None:
     with connection.cursor() as cursor:
         cursor.execute(sql, parameters)
         cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
@@ -198,7 +199,7 @@ def test_r41_the_database_and_the_code_know_the_same_paths(
     assert allowed == {(old, new) for new, froms in model.PATHS.items() for old in froms}
 
 
-def _row(model: type[Moving], merchant: Merchant, status: str) -> object:
+def _row(model: type[Moving], merchant: Merchant, status: str) -> uuid.UUID:
     given: dict[str, object] = {"key_id": uuid.uuid4(), "status": status}
     if model is Payment:
         given |= {"merchant": merchant, "order_id": "1", "amount": 1, "currency": "UAH"}
@@ -214,4 +215,5 @@ def _row(model: type[Moving], merchant: Merchant, status: str) -> object:
         given |= {"gateway_reference": "x", "settled_at": merchant.created_at}
     made = model(**given)
     made.save()
-    return made.pk
+    row: uuid.UUID = made.pk
+    return row

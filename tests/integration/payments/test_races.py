@@ -3,12 +3,12 @@
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import TypeVar
+from functools import partial
+from typing import Any, TypeVar
 
 import pytest
 from django.db import connections
 from django.db.models import Sum
-from rest_framework.response import Response
 
 from payments.gateway.fake import FakeGateway
 from payments.models import Account, Payment, Refund, Transfer
@@ -34,18 +34,18 @@ def at_once(calls: Sequence[Callable[[], T]]) -> list[T]:
         return list(threads.map(one, calls))
 
 
-def codes(answers: Sequence[Response]) -> list[int]:
+def codes(answers: Sequence[Any]) -> list[int]:
     return sorted(answer.status_code for answer in answers)
 
 
-def refund(shop: Shop, payment: Payment, amount: int) -> Response:
+def refund(shop: Shop, payment: Payment, amount: int) -> Any:
     return shop.another().post(f"/api/payments/{payment.pk}/refunds/", {"amount": amount})
 
 
 def test_r42_two_refunds_of_60_on_100(shop: Shop, fake: FakeGateway) -> None:
     for _ in range(15):
         payment = Payment.objects.get(pk=shop.pay(amount=100).json()["id"])
-        answers = at_once([lambda p=payment: refund(shop, p, 60)] * 2)
+        answers = at_once([partial(refund, shop, payment, 60)] * 2)
 
         assert codes(answers) == [202, 409]
         payment.refresh_from_db()
@@ -55,7 +55,7 @@ def test_r42_two_refunds_of_60_on_100(shop: Shop, fake: FakeGateway) -> None:
 def test_r42_twenty_refunds_of_10_on_100(shop: Shop, fake: FakeGateway) -> None:
     for _ in range(3):
         payment = Payment.objects.get(pk=shop.pay(amount=100).json()["id"])
-        answers = at_once([lambda p=payment: refund(shop, p, 10)] * 20)
+        answers = at_once([partial(refund, shop, payment, 10)] * 20)
 
         assert codes(answers) == [202] * 10 + [409] * 10
         spent = Refund.objects.filter(payment=payment).aggregate(Sum("amount"))
@@ -64,7 +64,7 @@ def test_r42_twenty_refunds_of_10_on_100(shop: Shop, fake: FakeGateway) -> None:
 
 def test_twins_of_one_payment_charge_once(shop: Shop, fake: FakeGateway) -> None:
     for number in range(15):
-        answers = at_once([lambda n=number: shop.another().pay(key=f"k{n}")] * 4)
+        answers = at_once([partial(shop.another().pay, key=f"k{number}") for _ in range(4)])
 
         assert set(codes(answers)) <= {201, 409}
         assert 201 in codes(answers)
@@ -78,7 +78,7 @@ def test_opposite_transfers_neither_make_nor_lose_money(shop: Shop) -> None:
     back = {"from_account": str(savings.pk), "to_account": str(main.pk), "amount": 3_000}
     for _ in range(10):
         answers = at_once(
-            [lambda b=body: shop.another().post("/api/transfers/", b) for body in [there, back] * 4]
+            [partial(shop.another().post, "/api/transfers/", body) for body in [there, back] * 4]
         )
 
         assert set(codes(answers)) <= {201, 409}
@@ -88,7 +88,7 @@ def test_opposite_transfers_neither_make_nor_lose_money(shop: Shop) -> None:
 def test_the_last_money_is_moved_once(shop: Shop) -> None:
     main, savings = Account.objects.filter(merchant=shop.merchant).order_by("name")
     body = {"from_account": str(main.pk), "to_account": str(savings.pk), "amount": 10_000}
-    answers = at_once([lambda: shop.another().post("/api/transfers/", body)] * 6)
+    answers = at_once([partial(shop.another().post, "/api/transfers/", body) for _ in range(6)])
 
     assert codes(answers) == [201] + [409] * 5
     assert Transfer.objects.count() == 1

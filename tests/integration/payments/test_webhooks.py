@@ -6,11 +6,11 @@ import json
 import time
 import uuid
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
 from django.conf import LazySettings
-from rest_framework.response import Response
 from rest_framework.test import APIClient
 
 from idempotency.models import Event, Key
@@ -52,17 +52,16 @@ def send(
     secret: str = SECRET,
     at: float | None = None,
     header: str = "",
-) -> Response:
+) -> Any:
     body = event if isinstance(event, bytes) else json.dumps(event).encode()
     stamp = int(time.time() if at is None else at)
     digest = hmac.new(secret.encode(), b"%d." % stamp + body, hashlib.sha256).hexdigest()
-    answer: Response = APIClient().post(
+    return APIClient().post(
         "/api/webhooks/stripe/",
         body,
         content_type="application/json",
         headers={"Stripe-Signature": header or f"t={stamp},v1=00,v1={digest}"},
     )
-    return answer
 
 
 def alarms() -> list[dict[str, Any]]:
@@ -104,7 +103,7 @@ def test_f2_copies_at_once_have_one_effect(shop: Shop, fake: FakeGateway) -> Non
     for _ in range(5):
         made = Payment.objects.get(pk=shop.pay(source="pm_card_processing").json()["id"])
         event = told(made, "succeeded")
-        answers = at_once([lambda e=event: send(e)] * 3)
+        answers = at_once([partial(send, event)] * 3)
 
         assert {answer.status_code for answer in answers} <= {200, 503}
         assert 200 in {answer.status_code for answer in answers}
@@ -155,7 +154,7 @@ def test_e11_an_event_brings_the_id_that_a_lost_answer_did_not(
     (charge,) = fake.effects
     Key.objects.update(next_lookup_at="2999-01-01T00:00Z")
     assert send(told(Payment.objects.get(), "succeeded", gateway_id=charge.id)).status_code == 200
-    assert Key.objects.get(state="unknown").next_lookup_at.year < 2999
+    assert Key.objects.filter(state="unknown", next_lookup_at__year__lt=2999).exists()
 
     settle_unknown()
     answer = shop.pay(key="k1")
@@ -239,7 +238,7 @@ def test_a_refund_that_happened_after_all_and_no_longer_fits_is_raised(
     ids=["other secret", "too old", "from the future", "empty", "no time", "nonsense"],
 )
 def test_f6_what_the_gateway_did_not_sign_lately_is_refused(
-    processing: Payment, sending: Callable[[Any], Response]
+    processing: Payment, sending: Callable[[Any], Any]
 ) -> None:
     refused = sending(told(processing, "succeeded"))
 
