@@ -101,7 +101,7 @@ def let_lapse(operation_id: str) -> None:
     with connection.cursor() as cursor:
         cursor.execute(
             "UPDATE idempotency_key SET lease_until = clock_timestamp() - interval '1 second' "
-            "WHERE id = (SELECT key_id FROM idempotency_operation WHERE id = %s)",
+            "WHERE id = (SELECT key_id FROM idempotency_operation WHERE id = %s) AND lease_until IS NOT NULL",
             [operation_id],
         )
 
