@@ -31,6 +31,7 @@ from idempotency.http.problem.kinds import (
     ResultUnavailable,
     TooLate,
     from_call_error,
+    from_refusal,
     jittered,
 )
 from idempotency.http.problem.published import BUILT_IN, catalogue
@@ -65,6 +66,7 @@ __all__ = [
     "catalogue",
     "exception_handler",
     "from_call_error",
+    "from_refusal",
     "jittered",
     "respond",
 ]

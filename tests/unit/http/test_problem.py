@@ -13,6 +13,7 @@ from idempotency.exceptions import (
     CallRejected,
     CallUnknown,
     LedgerUnavailable,
+    Refused,
 )
 from idempotency.http import problem
 from idempotency.types import State
@@ -163,6 +164,9 @@ def test_those_turned_away_together_come_back_apart() -> None:
         (CallRejected(), 402, "call-rejected"),
         (CallRejected("No.", code="card_declined"), 402, "card-declined"),
         (LedgerUnavailable(), 503, "ledger-unavailable"),
+        (Refused("", code="overloaded", retry_after=1), 503, "overloaded"),
+        (Refused("", code="no-time", retry_after=1), 503, "no-time"),
+        (Refused("", code="read-only", retry_after=30), 503, "read-only"),
     ],
 )
 def test_how_a_call_ended_is_told_to_the_caller(error: Exception, status: int, code: str) -> None:
@@ -178,6 +182,14 @@ def test_a_call_that_failed_keeps_its_retry_after_and_leaves_the_key_free() -> N
     assert one.wait is not None
     assert 9 <= one.wait <= 14
     assert one.members == {"retryable": True, "safe_new_key": True, "operation_ref": "7"}
+
+
+def test_work_turned_away_at_the_door_promises_nothing_about_its_key() -> None:
+    """R29, R30: the key was not read, and may stand for work that was begun before."""
+    one = problem.from_refusal(Refused("", code="overloaded", retry_after=3))
+    assert one.members == {"retryable": True, "safe_new_key": False}
+    assert one.wait is not None
+    assert 3 <= one.wait <= 5
 
 
 def test_the_words_of_another_system_reach_no_caller_but_those_of_a_refusal() -> None:
