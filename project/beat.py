@@ -8,6 +8,7 @@ from celery.signals import after_task_publish
 from django.conf import settings
 
 from idempotency.conf import conf
+from payments.conf import conf as payments
 
 logger = logging.getLogger(__name__)
 
@@ -24,6 +25,7 @@ def schedule() -> dict[str, dict[str, Any]]:
         "idempotency.tasks.reconcile": conf.RECONCILE_EVERY,
         "idempotency.tasks.wake": conf.WAKE_EVERY,
         "idempotency.tasks.purge": conf.PURGE_EVERY,
+        "payments.tasks.follow_up": payments.FOLLOW_EVERY,
     }
     return {
         task: {"task": task, "schedule": seconds, "options": {"expires": seconds}}

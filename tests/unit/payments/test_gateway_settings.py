@@ -37,6 +37,11 @@ def test_any_accepted_setting_makes_a_gateway(
     assert guarded.make(made).sends.terms.policy.attempts == attempts
 
 
+def test_r25_a_base_above_the_cap_is_the_cap(settings: LazySettings) -> None:
+    made = terms(settings, GATEWAY_RETRY_BASE=2, GATEWAY_RETRY_CAP=1)
+    assert (made.policy.base, made.policy.cap) == (1, 1)
+
+
 def test_r27_two_accounts_have_two_breakers(settings: LazySettings) -> None:
     one = terms(settings, GATEWAY_API_KEY="sk_test_a")
     other = terms(settings, GATEWAY_API_KEY="sk_test_b")

@@ -7,6 +7,7 @@ from project import beat
 
 def test_schedule_is_intervals_that_void_their_messages(settings: LazySettings) -> None:
     settings.IDEMPOTENCY = {"RECONCILE_EVERY": 7, "WAKE_EVERY": 3, "PURGE_EVERY": 60}
+    settings.PAYMENTS = {"FOLLOW_EVERY": 20}
     assert {
         name: (entry["task"], entry["schedule"], entry["options"]["expires"])
         for name, entry in beat.schedule().items()
@@ -14,6 +15,7 @@ def test_schedule_is_intervals_that_void_their_messages(settings: LazySettings) 
         "idempotency.tasks.reconcile": ("idempotency.tasks.reconcile", 7.0, 7.0),
         "idempotency.tasks.wake": ("idempotency.tasks.wake", 3.0, 3.0),
         "idempotency.tasks.purge": ("idempotency.tasks.purge", 60.0, 60.0),
+        "payments.tasks.follow_up": ("payments.tasks.follow_up", 20.0, 20.0),
     }
 
 
