@@ -1,7 +1,7 @@
 """Points at which a test can make a real process die, freeze or fail; in DEBUG only.
 
-`IDEMPOTENCY_FAULT_POINT=<point>:<action>` in the environment arms a process. It acts once, on the first request that
-carries the header `X-Fault-Point: <point>`.
+`IDEMPOTENCY_FAULT_POINT=<point>:<action>` in the environment arms a process. It acts once, on the first request
+that carries the header `X-Fault-Point: <point>`.
 
     after_phase1    claim and intent are committed, nothing is sent
     after_call      the other side has answered, nothing of it is stored
@@ -58,7 +58,7 @@ def reach(point: str) -> None:
 
 
 def _first_time() -> bool:
-    global _spent  # noqa: PLW0603 - once per process is the meaning
+    global _spent 
     with _lock:
         first, _spent = not _spent, True
     return first
