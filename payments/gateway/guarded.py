@@ -136,7 +136,8 @@ class Terms:
             bulkhead=conf.GATEWAY_BULKHEAD,
             policy=RetryPolicy(
                 attempts=attempts,
-                base=conf.GATEWAY_RETRY_BASE,
+                # Pauses grow up to the cap: a base above it means the cap from the start.
+                base=min(conf.GATEWAY_RETRY_BASE, conf.GATEWAY_RETRY_CAP),
                 cap=conf.GATEWAY_RETRY_CAP,
                 attempt_timeout=timeout,
                 # Room for each attempt and its longest pause; the caller's deadline may be nearer.
