@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from django.contrib import messages
+from django.core.exceptions import ImproperlyConfigured
 from django.http import HttpRequest
 
 from idempotency.admin import audit
@@ -44,9 +45,12 @@ def known(request: HttpRequest) -> dict[str, CircuitBreaker]:
     return {breaker.name: breaker for breaker in hook(request)} if hook is not None else {}
 
 
-def breakers(request: HttpRequest) -> list[Shown]:
-    """Return how each breaker stands."""
-    return [shown(breaker) for breaker in known(request).values()]
+def breakers(request: HttpRequest) -> tuple[list[Shown], str]:
+    """Return how each breaker stands, or why that cannot be said: the page is needed most when something is wrong."""
+    try:
+        return [shown(breaker) for breaker in known(request).values()], ""
+    except ImproperlyConfigured as error:
+        return [], str(error)
 
 
 def shown(breaker: CircuitBreaker) -> Shown:

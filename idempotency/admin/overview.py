@@ -117,13 +117,15 @@ class OverviewAdmin(ConsoleAdmin):
 def summary(request: HttpRequest) -> dict[str, Any]:
     """Return all that the page shows."""
     now = timezone.now()
+    shown_breakers, problem = breakers(request)
     return {
         "now": Moment.of(now, now=now),
         "tiles": _tiles(now),
         "pulses": _pulses(now),
         "urgent": _urgent(now),
         "alarms": _alarms(now),
-        "breakers": breakers(request),
+        "breakers": shown_breakers,
+        "breakers_problem": problem,
         "chart": chart.last_day(now=now),
         "chart_kinds": chart.KINDS,
         "chart_box": f"0 0 {chart.WIDTH} {chart.HEIGHT + chart.FOOT}",
