@@ -39,6 +39,12 @@ Handler = TypeVar("Handler", bound=Callable[..., Any])
 METHODS = ("POST", "PATCH")
 
 
+class IdempotentRequest(Request):
+    """What a decorated handler is given: annotate `request` with it to have `request.claim` typed."""
+
+    claim: Claim
+
+
 @dataclass(frozen=True, slots=True)
 class Config:
     """What a decorated handler was given; found on it as `__idempotent__`."""
@@ -202,7 +208,7 @@ class _Exchange:
         settler = RequestSettler(
             view=self._view, request=self._request, ended=resolver.ended if resolver else None
         )
-        self._request.claim = claim
+        cast(IdempotentRequest, self._request).claim = claim
         ended = execute(claim=claim, run=self._handler, settler=settler)
         _tell(claim, ended, SYSTEM.now() - self._began)
         return self._response(claim, ended, settler)

@@ -124,8 +124,8 @@ def settling(*, claim: Claim, settler: Settler[None]) -> Iterator[None]:
     match _close(claim, settler, None, partial(_after_value, claim, settler, None)):
         case Settled():
             return
-        case Free(error=error) | Unknown(error=error):
-            raise error or CallUnknown("Whether the work was kept is not known yet.")
+        case Free(error=raised) | Unknown(error=raised):
+            raise raised or CallUnknown("Whether the work was kept is not known yet.")
         case Overtaken():
             raise Fenced("The key has another owner by now.")
 

@@ -118,33 +118,30 @@ def begin(
         Fenced: the key has another owner, or the lease has run out.
     """
     process = current_process()
+    parameters: dict[str, Any] = {
+        "key": key_id,
+        "token": token,
+        "generation": generation,
+        "name": step,
+        "rotation": rotation,
+        "downstream": downstream.name,
+        "downstream_key": downstream_key(
+            key_id=key_id, generation=generation, step=step, rotation=rotation
+        ),
+        "payload": payload,
+        "subject": subject[:100],
+        "keyed": downstream.keyed,
+        "settling": downstream.settling_time,
+        "memory": downstream.key_memory,
+        "send_within": send_within,
+        "host": process.host,
+        "boot": process.boot_id,
+        "namespace": process.pid_namespace,
+        "pid": process.pid,
+        "started": process.started,
+    } | about.parameters()
     with phases.connection.cursor() as cursor:
-        cursor.execute(
-            _BEGIN,
-            {
-                "key": key_id,
-                "token": token,
-                "generation": generation,
-                "name": step,
-                "rotation": rotation,
-                "downstream": downstream.name,
-                "downstream_key": downstream_key(
-                    key_id=key_id, generation=generation, step=step, rotation=rotation
-                ),
-                "payload": payload,
-                "subject": subject[:100],
-                "keyed": downstream.keyed,
-                "settling": downstream.settling_time,
-                "memory": downstream.key_memory,
-                "send_within": send_within,
-                "host": process.host,
-                "boot": process.boot_id,
-                "namespace": process.pid_namespace,
-                "pid": process.pid,
-                "started": process.started,
-            }
-            | about.parameters(),
-        )
+        cursor.execute(_BEGIN, parameters)
         row = cursor.fetchone()
     if row is None:
         raise Fenced("The key has another owner, or its lease ran out before the call began.")

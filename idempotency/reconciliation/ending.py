@@ -36,7 +36,7 @@ def settle(seen: Snapshot, findings: Findings, resolver: Resolver | None, *, by:
         return Report(seen.id, "moved", seen.state)
     kinds = {type(ending) for ending in findings.endings.values()}
     decision = "applied" if Applied in kinds else "rejected" if Rejected in kinds else "not-applied"
-    evidence = {"looked_at": seen.looked_at.isoformat(), "decision": decision}
+    evidence: dict[str, object] = {"looked_at": seen.looked_at.isoformat(), "decision": decision}
     if seen.deferred:
         state = resume_or_give_up(
             key_id=seen.id,
@@ -166,8 +166,8 @@ def stand_in(*, view_class: type[APIView], accepted: str) -> tuple[APIView, Requ
         plain.META["HTTP_ACCEPT"] = accepted
     view.args, view.kwargs, view.format_kwarg = (), {}, None
     if isinstance(view, ViewSetMixin):
-        # What as_view() would have given it; without routes every method's action is None.
-        view.action_map, view.action, view.detail = {}, None, None
+        # What as_view() would have given it; without routes no method has an action.
+        view.action_map, view.detail = {}, False
     request = view.initialize_request(plain)
     view.request = request
     negotiated = view.perform_content_negotiation(request, force=True)

@@ -7,6 +7,7 @@ import contextlib
 import threading
 import uuid
 from collections.abc import Callable, Mapping
+from typing import Any, cast
 
 from django.contrib.auth.models import Group
 from django.db import DatabaseError
@@ -22,7 +23,7 @@ from rest_framework.routers import SimpleRouter
 from rest_framework.views import APIView
 from rest_framework.viewsets import GenericViewSet
 
-from idempotency.decorators import idempotent
+from idempotency.decorators import IdempotentRequest, idempotent
 from idempotency.exceptions import CallFailed, CallRejected, CallUnknown
 from idempotency.ledger import Claim
 from idempotency.operations import Resolver, resolver
@@ -105,7 +106,7 @@ class TooPoor(APIException):
 
 def _local(request: Request) -> HttpResponseBase:  # noqa: C901 - one case a kind of ending
     """A local handler that ends as its `kind` says, after its effect."""
-    data = request.data
+    data = cast(dict[str, Any], request.data)
     Group.objects.create(name=data.get("name") or uuid.uuid4().hex)
     match data.get("kind"):
         case None:
@@ -150,12 +151,12 @@ def _local(request: Request) -> HttpResponseBase:  # noqa: C901 - one case a kin
 
 class Local(APIView):
     @idempotent(operation="test.local", required=True, methods=["POST", "PATCH", "PUT", "DELETE"])
-    def post(self, request: Request, **_: object) -> Response:
+    def post(self, request: IdempotentRequest, **_: object) -> HttpResponseBase:
         return _local(request)
 
     put = patch = delete = post
 
-    def get(self, request: Request, **_: object) -> Response:
+    def get(self, request: IdempotentRequest, **_: object) -> Response:
         return Response({"safe": True})
 
 
@@ -163,9 +164,9 @@ class Keyless(APIView):
     """Optional key."""
 
     @idempotent(operation="test.keyless")
-    def post(self, request: Request) -> Response:
+    def post(self, request: IdempotentRequest) -> Response:
         Group.objects.create(name=uuid.uuid4().hex)
-        if request.data.get("outside"):
+        if cast(dict[str, Any], request.data).get("outside"):
             outside(request.claim)
         return Response({"nonce": uuid.uuid4().hex}, status=201)
 
@@ -176,8 +177,9 @@ class Charge(APIView):
     downstream = KEYED
     operation = "test.charge"
 
-    def charge(self, request: Request) -> Response:
-        name, kind = request.data["name"], request.data.get("kind")
+    def charge(self, request: IdempotentRequest) -> Response:
+        data = cast(dict[str, Any], request.data)
+        name, kind = data["name"], data.get("kind")
         Group.objects.get_or_create(name=f"{name}-pending")
         request.claim.link(resource=f"/groups/{name}/", reference=name, summary=f"Charge {name}")
         if kind == "invalid-before":
@@ -206,7 +208,7 @@ def answer_of_charge(name: str, reference: str) -> Response:
 
 class KeyedCharge(Charge):
     @idempotent(operation="test.charge", required=True)
-    def post(self, request: Request) -> Response:
+    def post(self, request: IdempotentRequest) -> Response:
         return self.charge(request)
 
 
@@ -214,7 +216,7 @@ class UnkeyedCharge(Charge):
     downstream = UNKEYED
 
     @idempotent(operation="test.charge-unkeyed", required=True)
-    def post(self, request: Request) -> Response:
+    def post(self, request: IdempotentRequest) -> Response:
         return self.charge(request)
 
 
@@ -245,19 +247,19 @@ class Things(GenericViewSet[Group]):
     queryset = Group.objects.all()
 
     @idempotent(operation="test.things.create", required=True)
-    def create(self, request: Request) -> Response:
+    def create(self, request: IdempotentRequest) -> HttpResponseBase:
         return _local(request)
 
     @action(detail=True, methods=["post"])
     @idempotent(operation="test.things.touch", required=True)
-    def touch(self, request: Request, pk: str) -> Response:
+    def touch(self, request: IdempotentRequest, pk: str) -> Response:
         Group.objects.create(name=uuid.uuid4().hex)
         return Response({"pk": pk, "nonce": uuid.uuid4().hex}, status=201)
 
 
 @api_view(["POST", "GET"])
 @idempotent(operation="test.function", required=True)
-def function(request: Request) -> Response:
+def function(request: Request) -> HttpResponseBase:
     return _local(request)
 
 
@@ -265,7 +267,7 @@ class NestedTransaction(APIView):
     """An outside call inside a transaction of the handler's own."""
 
     @idempotent(operation="test.nested", required=True)
-    def post(self, request: Request) -> Response:
+    def post(self, request: IdempotentRequest) -> Response:
         from django.db import transaction
 
         with transaction.atomic():

@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
-from django.http import HttpResponse
 from rest_framework.test import APIClient
 
 from tests.support import host
@@ -26,7 +25,7 @@ class Caller:
         key: str | None = None,
         method: str = "post",
         **more: Any,
-    ) -> HttpResponse:
+    ) -> Any:
         client = APIClient(raise_request_exception=False)
         if self.user is not None:
             client.force_authenticate(self.user)
@@ -34,8 +33,7 @@ class Caller:
             more["HTTP_IDEMPOTENCY_KEY"] = key
         content = body if isinstance(body, str | bytes) else json.dumps(body or {})
         more.setdefault("content_type", "application/json")
-        answer: HttpResponse = getattr(client, method)(path, content, **more)
-        return answer
+        return getattr(client, method)(path, content, **more)
 
 
 @pytest.fixture(autouse=True)

@@ -19,7 +19,7 @@ def groups() -> set[str]:
 def test_r13_intent_is_committed_before_the_call_and_no_transaction_is_open(
     caller: Caller, key: str
 ) -> None:
-    seen = {}
+    seen: dict[str, object] = {}
 
     def while_calling() -> None:
         seen["in transaction"] = connection.in_atomic_block

@@ -5,12 +5,11 @@ import threading
 import uuid
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import pytest
 from django.contrib.auth.models import Group, User
 from django.db import connection, transaction
-from django.http import HttpResponse
 
 from idempotency.exceptions import CallFailed
 from idempotency.models import Key, Sender
@@ -38,10 +37,15 @@ def together(count: int, work: Callable[[int], T]) -> list[T]:
         return list(pool.map(run, range(count)))
 
 
-def words(answers: list[HttpResponse]) -> collections.Counter[str]:
+def sends(caller: Caller, path: str, body: object, key: str) -> Callable[[int], Any]:
+    """Return what each twin does: send that request."""
+    return lambda _: caller.post(path, body, key=key)
+
+
+def words(answers: list[Any]) -> collections.Counter[str]:
     """Say what each caller was told."""
 
-    def word(answer: HttpResponse) -> str:
+    def word(answer: Any) -> str:
         if answer.status_code == 201:
             return "replay" if "Idempotent-Replayed" in answer else "first"
         return str(answer.json()["code"])
@@ -56,7 +60,7 @@ def test_r8_one_of_many_twins_runs(caller: Caller, path: str, twins: int) -> Non
         key, before = uuid.uuid4().hex, len(other_side.effects)
         answers = together(
             twins,
-            lambda _, key=key, number=number: caller.post(path, {"name": f"r{number}"}, key=key),
+            sends(caller, path, {"name": f"r{number}"}, key),
         )
         told = words(answers)
         assert told["first"] == 1, told
@@ -72,6 +76,12 @@ def test_r8_one_of_many_twins_runs(caller: Caller, path: str, twins: int) -> Non
 def test_r13_a_twin_of_an_uncommitted_claim_is_told_at_once(caller: Caller, key: str) -> None:
     running, answered = threading.Event(), threading.Event()
 
+    def first_one() -> Any:
+        try:
+            return caller.post("/local/", {"name": "a"}, key=key)
+        finally:
+            connection.close()
+
     def slow(sender: object, **_: object) -> None:
         running.set()
         assert answered.wait(30), "the twin waited for the first"
@@ -81,9 +91,7 @@ def test_r13_a_twin_of_an_uncommitted_claim_is_told_at_once(caller: Caller, key:
     post_save.connect(slow, sender=Group)
     try:
         with ThreadPoolExecutor(1) as pool:
-            first = pool.submit(
-                lambda: (caller.post("/local/", {"name": "a"}, key=key), connection.close())[0]
-            )
+            first = pool.submit(first_one)
             assert running.wait(30)
             twin = caller.post("/local/", {"name": "a"}, key=key)
             answered.set()
@@ -114,9 +122,7 @@ def test_r8_a_released_key_is_claimed_again_by_one(caller: Caller) -> None:
         body = {"name": f"x{number}"}
         assert caller.post("/charge/", body, key=key).status_code == 503
         before = len(other_side.requests)
-        told = words(
-            together(8, lambda _, key=key, body=body: caller.post("/charge/", body, key=key))
-        )
+        told = words(together(8, sends(caller, "/charge/", body, key)))
         assert told["first"] == 1, told
         assert len(other_side.requests) == before + 1
         assert set(told) <= {"first", "replay", "in-progress"}, told
@@ -126,9 +132,7 @@ def test_r8_an_expired_key_is_claimed_again_by_one(caller: Caller, key: str) -> 
     for number in range(10):
         caller.post("/local/", {"name": f"old{number}"}, key=key)
         Key.objects.update(settled_at="2020-01-01T00:00:00Z")
-        told = words(
-            together(8, lambda _, n=number: caller.post("/local/", {"name": f"new{n}"}, key=key))
-        )
+        told = words(together(8, sends(caller, "/local/", {"name": f"new{number}"}, key)))
         assert told["first"] == 1, told
         assert Group.objects.filter(name=f"new{number}").count() == 1
         Key.objects.update(settled_at="2020-01-01T00:00:00Z")

@@ -2,6 +2,8 @@
 
 import subprocess
 import sys
+import uuid
+from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
@@ -88,6 +90,11 @@ def orphan(caller: Caller, key: str, path: str = "/charge/", does: str = "apply"
             "UPDATE idempotency_key SET lease_until = claimed_at + %s * interval '1 second'",
             [LEASE],
         )
+
+
+def reconciles(key_id: uuid.UUID) -> Callable[[int], reconciliation.Report]:
+    """Return what each of several reconcilers does."""
+    return lambda _: reconciliation.reconcile(key_id=key_id)
 
 
 def run() -> list[str]:
@@ -374,7 +381,7 @@ def test_r37_two_reconcilers_settle_once(caller: Caller) -> None:
         other_side.script.append("apply-and-lose")
         caller.post("/charge/", {"name": f"r{number}"}, key=f"key-{number}")
         row = Key.objects.get(key=f"key-{number}")
-        reports = together(4, lambda _, row=row: reconciliation.reconcile(key_id=row.id))
+        reports = together(4, reconciles(row.id))
         decisions = sorted(report.decision for report in reports)
         assert decisions.count("applied") == 1, decisions
         assert Group.objects.filter(name=f"r{number}-done").count() == 1
