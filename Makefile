@@ -2,6 +2,7 @@
 VENV ?= .venv
 PYTHON ?=
 ARGS ?=
+BENCH ?= $(filter-out _%,$(basename $(notdir $(wildcard benchmarks/*.py))))
 PY = $(VENV)/bin/python
 ENVIRONMENT = PYTHON='$(PYTHON)' .ci/environment $(VENV)
 # Commands that only read the project's settings are a developer's.
@@ -48,8 +49,9 @@ django: dev ## Check settings, migrations and the API's description
 chaos: dev ## Kill and freeze processes and servers for minutes
 	@$(PYTEST) -m chaos $(ARGS)
 
-bench: dev ## Measure
-	@$(DEV) -m project.embedded -m benchmarks $(ARGS)
+bench: dev ## Measure, on throw-away servers (BENCH=herd for one of benchmarks/)
+	@for name in $(BENCH); do echo "==> $$name"; \
+		$(DEV) -m project.embedded -m benchmarks.$$name $(ARGS) || exit 1; done
 
 docs: dev ## Make the reference pages from the code
 	@$(DEV) -m docs.reference
