@@ -154,6 +154,22 @@ def test_r27_a_dead_probe_frees_its_place_when_its_lease_ends(subject: Subject) 
     assert subject.state is BreakerState.HALF_OPEN
 
 
+def test_r27_a_probe_that_answers_after_its_lease_has_no_vote(subject: Subject) -> None:
+    subject.half_open()
+    token, late = subject.ask()
+    subject.pass_(SETTINGS.lease * 1.2)
+    subject.machine.record(token, late.generation, FAILURE)
+    assert subject.state is BreakerState.HALF_OPEN
+
+
+def test_r27_probes_of_an_earlier_half_open_take_no_places(subject: Subject) -> None:
+    subject.half_open()
+    (token, first), _ = subject.ask(), subject.ask()
+    subject.machine.record(token, first.generation, FAILURE)
+    subject.pass_(SETTINGS.open_seconds * 1.2)
+    assert [subject.ask()[1].allowed for _ in range(3)] == [True, True, False]
+
+
 def test_r27_a_cancelled_probe_frees_its_place_without_a_vote(subject: Subject) -> None:
     subject.half_open()
     for _ in range(10):

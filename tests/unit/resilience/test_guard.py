@@ -156,6 +156,12 @@ def test_r24_attempts_spent_on_a_stated_refusal_are_a_failure(time: FakeTime) ->
     assert error.report.seconds == pytest.approx(4.0)
 
 
+def test_r24_a_failure_is_not_unsent_when_any_attempt_was_sent(time: FakeTime) -> None:
+    error = ended(guard_of(time), Peer([BUSY, UNSENT], time))
+    assert isinstance(error, CallFailed)
+    assert error.sent
+
+
 def test_r24_an_undeclared_503_is_ambiguous(time: FakeTime) -> None:
     guard = guard_of(time, declares=frozenset(), keyed=False)
     assert isinstance(ended(guard, Peer([BUSY], time)), CallUnknown)
@@ -471,6 +477,13 @@ def test_r25_an_empty_budget_ends_the_series(time: FakeTime, heard: list[Event])
     assert ended(guard, Peer([UNSENT], time)).report.attempts == 2
     assert ended(guard, Peer([UNSENT], time)).report.attempts == 1
     assert CallRefused(guard="gateway", reason="retry-budget") in heard
+
+
+def test_r25_every_call_earns_a_part_of_a_retry(time: FakeTime) -> None:
+    guard = guard_of(time, budget=RetryBudget(ratio=0.5, burst=1))
+    assert ended(guard, Peer([UNSENT], time)).report.attempts == 2
+    assert ended(guard, Peer([OK], time)) == "answer"
+    assert ended(guard, Peer([UNSENT], time)).report.attempts == 2
 
 
 # -- events -------------------------------------------------------------------------------------------
