@@ -32,22 +32,32 @@ class Classification:
     """The other side's valid word, in seconds."""
 
 
+_ANSWERED = Classification(
+    outcome=Outcome.SUCCESS,
+    reason="answered",
+    sent=True,
+    maybe_applied=True,
+    vote=Vote.SUCCESS,
+    cancelled=False,
+    retry_after=None,
+)
+
+
 def classify(
     met: object,
     *,
     bytes_may_have_left: bool | None = None,
     declares: Declared = frozenset(),
     clock: Clock = SYSTEM,
-) -> Classification | None:
-    """Say what an error, or an answer, of one attempt means; None: an answer that is no failure.
+) -> Classification:
+    """Say what an error, or an answer, of one attempt means.
 
+    Only an HTTP library's response that reports an error is an answer that is no success.
     `bytes_may_have_left` is the transport's fact; None where no transport told it.
     """
     if not isinstance(met, BaseException) and (http_status(met) or 200) < 400:
-        return None
-    row = _row_of(met)
-    if row is None:
-        return None
+        return _ANSWERED
+    row = _row_of(met) or UNRECOGNISED
     outcome, says = row.outcome, row.says
     if row.if_declared and not _is_declared(met, declares):
         outcome, says = Outcome.AMBIGUOUS, Evidence.NOTHING

@@ -137,7 +137,7 @@ class Guard:
                 f"{self.terms.name}: a call with an effect needs a journal row behind it: make it"
                 " through the ledger's outside_call, or inside resilience.journalled(before_send)"
             )
-        series = Series(self.terms, journal)
+        series = Series(self.terms, journal if self.terms.effect else None)
         if self.bulkhead is None:
             yield series
         elif self.bulkhead.enter():

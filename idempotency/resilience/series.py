@@ -99,8 +99,7 @@ class Series:
             # The send does not happen, whatever the reason.
             self._vote(Vote.NONE)
             self._last_error = describe(error)
-            found = classify(error, bytes_may_have_left=False)
-            if found is not None and found.cancelled:
+            if classify(error).cancelled:
                 self.stopped(error)
             self.refuse("superseded", cause=error)
 
@@ -108,10 +107,11 @@ class Series:
 
     def accepts(self, attempt: Attempt, answer: object) -> bool:
         """Return whether what came back is an answer; a response that reports an error is not."""
-        if not isinstance(answer, BaseException) and self._classify(attempt, answer) is not None:
+        is_error = isinstance(answer, BaseException)
+        if not is_error and self._classify(attempt, answer).outcome is not Outcome.SUCCESS:
             return False
         self._vote(Vote.SUCCESS)
-        self._emit_attempt("success", "")
+        self._emit_attempt(Outcome.SUCCESS, "answered")
         self._emit_end("success")
         return True
 
@@ -121,27 +121,38 @@ class Series:
             # An answer under this downstream key is the answer to every send of it.
             self._rejected(met)
         found = self._classify(attempt, met)
-        if found is None:  # pragma: no cover - every error has a row: `builtins.BaseException`
-            raise AssertionError(f"not a failure: {met!r}")
         cause = met if isinstance(met, BaseException) else None
         self._vote(found.vote)
         self._take_in(found, met)
         self._emit_attempt(found.outcome, found.reason)
         if found.cancelled and cause is not None:
             self.stopped(cause)
-        if not self._may_repeat(found):
-            self._end(cause)
-        word = found.retry_after
-        pause = self._terms.policy.pause(self._attempts - 1, word=word, clock=self._terms.clock)
-        if pause > self._deadline.left() - self._terms.policy.useful:
-            # A pause is never cut short: what cannot be waited for ends the series at once.
-            self._end(cause)
-        if self._terms.budget is not None and not self._terms.budget.spend():
-            emit(CallRefused(guard=self._terms.name, reason="retry-budget"))
+        pause = self._pause_after(found)
+        if pause is None:
             self._end(cause)
         return pause
 
-    def _classify(self, attempt: Attempt, met: object) -> Classification | None:
+    def _pause_after(self, found: Classification) -> float | None:
+        """Return the pause before another attempt, or None where there is to be no other."""
+        policy, budget = self._terms.policy, self._terms.budget
+        if self._attempts >= policy.attempts or not self._may_repeat(found.outcome):
+            return None
+        word = found.retry_after
+        pause = policy.pause(self._attempts - 1, word=word, clock=self._terms.clock)
+        if pause > self._deadline.left() - policy.useful:
+            # A pause is never cut short: what cannot be waited for ends the series at once.
+            return None
+        if budget is not None and not budget.spend():
+            emit(CallRefused(guard=self._terms.name, reason="retry-budget"))
+            return None
+        return pause
+
+    def _may_repeat(self, outcome: Outcome) -> bool:
+        if outcome is Outcome.AMBIGUOUS:
+            return self._terms.keyed or not self._terms.effect
+        return outcome is Outcome.TRANSIENT
+
+    def _classify(self, attempt: Attempt, met: object) -> Classification:
         return classify(
             met,
             bytes_may_have_left=attempt.bytes_may_have_left,
@@ -156,13 +167,6 @@ class Series:
         self._retry_after = found.retry_after
         told = describe(met) if isinstance(met, BaseException) else type(met).__qualname__
         self._last_error = f"{found.reason}: {told}"
-
-    def _may_repeat(self, found: Classification) -> bool:
-        if self._attempts >= self._terms.policy.attempts:
-            return False
-        if found.outcome is Outcome.AMBIGUOUS:
-            return self._terms.keyed or not self._terms.effect
-        return found.outcome is Outcome.TRANSIENT
 
     def _vote(self, vote: Vote) -> None:
         if self._terms.breaker is not None and self._permit is not None:

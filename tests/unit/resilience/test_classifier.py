@@ -40,11 +40,9 @@ FATAL, TRANSIENT, AMBIGUOUS = Outcome.FATAL, Outcome.TRANSIENT, Outcome.AMBIGUOU
 def seen(
     met: object, *, left: bool | None = None, declares: frozenset[int | str] = frozenset()
 ) -> Classification:
-    found = classify(
+    return classify(
         met, bytes_may_have_left=left, declares=declares, clock=FakeTime(wall=0.0).clock
     )
-    assert found is not None
-    return found
 
 
 def status_error(status: int, **headers: str) -> httpx2.HTTPStatusError:
@@ -379,12 +377,16 @@ def test_r27_what_a_failure_counts_as_for_the_breaker(met: BaseException, vote: 
 
 def test_r24_an_answer_that_reports_an_error_is_no_success() -> None:
     request = httpx2.Request("POST", "http://gateway.test/")
-    assert classify(httpx2.Response(200, request=request)) is None
-    assert classify(httpx2.Response(302, request=request)) is None
-    assert classify({"status": 500}) is None
-    assert classify(None) is None
+    for answer in (
+        httpx2.Response(200, request=request),
+        httpx2.Response(302, request=request),
+        {"status": 500},
+        None,
+    ):
+        assert seen(answer).outcome is Outcome.SUCCESS
     assert seen(httpx2.Response(500, request=request)).outcome is AMBIGUOUS
     assert seen(httpx2.Response(404, request=request)).outcome is FATAL
+    assert seen(httpx2.Response(600, request=request)).reason == "unrecognised"
 
 
 def test_r24_only_a_stated_cause_speaks_for_a_stranger() -> None:

@@ -337,6 +337,13 @@ def test_r12_every_send_is_checked_immediately_before_it(time: FakeTime) -> None
     assert order == ["check", "send"] * 3
 
 
+def test_r22_a_call_without_effect_is_no_send_of_the_journal(time: FakeTime) -> None:
+    checks: list[int] = []
+    with journalled(lambda: checks.append(1)):
+        guard_of(time, effect=False).call(Peer([OK], time))
+    assert checks == []
+
+
 @pytest.mark.parametrize(("first", "ending"), [(READ, CallUnknown), (UNSENT, CallFailed)])
 def test_r12_a_superseded_sender_sends_nothing_more(
     time: FakeTime, first: str, ending: type[CallError]
@@ -494,7 +501,7 @@ def test_events_tell_every_attempt_and_the_ending(time: FakeTime, heard: list[Ev
     attempts = [event for event in heard if isinstance(event, AttemptEnded)]
     assert [(e.number, e.outcome, e.reason, e.seconds) for e in attempts] == [
         (1, "transient", "refused", 0.5),
-        (2, "success", "", 0.5),
+        (2, "success", "answered", 0.5),
     ]
     (end,) = [event for event in heard if isinstance(event, CallEnded)]
     assert (end.ending, end.attempts) == ("success", 2)
