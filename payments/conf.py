@@ -136,6 +136,9 @@ class Conf:
     BREAKER_OPEN = Number(10, "Time for which an open breaker refuses every call.", least=0.1)
     BREAKER_PROBES = Count(2, "Calls let through at the same time by a half-open breaker.")
     BREAKER_SUCCESSES = Count(2, "Successes that close it.")
+    ONE_OPEN_PAYMENT_PER_ORDER = Flag(
+        False, "Whether a payment is refused while another of the same order is open."
+    )
     WEBHOOK_SECRET = Text("", "Secret that the gateway signs its events with.", demo=DEMO_SECRET)
     WEBHOOK_TOLERANCE = Number(
         300, "Age beyond which a signed event is refused as a replay.", least=1

@@ -67,6 +67,14 @@ class ActionRequired(Verdict):
     default_detail = "The customer has to confirm this payment. Nothing was charged."
 
 
+class OrderOpen(Verdict):
+    """Another payment of the same order is open; nothing was taken."""
+
+    status_code = 409
+    default_code = "order-open"
+    default_detail = "Another payment of this order is not settled yet. Nothing was charged."
+
+
 class InsufficientFunds(Verdict):
     """The account holds less than is to be moved; nothing was moved."""
 
@@ -160,6 +168,12 @@ PROBLEMS: Mapping[str, Mapping[str, Any]] = {
         "The customer has to confirm the payment",
         "The bank wants to hear from the customer, e.g. by 3-D Secure. Nothing was charged.",
         "Let the customer choose another means of payment and send a new payment, with a new key.",
+    ),
+    **_problem(
+        OrderOpen,
+        "Another payment of the order is open",
+        "A payment of the same order is under way, or nobody knows yet whether it happened.",
+        "Read the order's payments; pay again, with a new key, once none of them is open.",
     ),
     **_problem(
         InsufficientFunds,

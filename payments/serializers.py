@@ -17,6 +17,16 @@ from payments.models import Account, Payment, Payout, Receipt, Refund, Transfer
 from payments.money import DIGITS, MAX_AMOUNT, looks_like_card_number
 from payments.services import PaymentOrder, PayoutOrder, ReceiptOrder, RefundOrder, TransferOrder
 
+SOURCES = """A token of the gateway, never a card number. In the sandbox:
+
+| token | what you see |
+|---|---|
+| `pm_card_visa` | 201 |
+| `pm_card_chargeDeclined` | 402 `payment-declined`; a repeat replays it |
+| `pm_card_authenticationRequired` | 402 `action-required` |
+| `pm_card_processing` | 201, its status `processing` |
+"""
+
 
 class Text(serializers.CharField):
     """A string that is given as one, in printable characters, without a card number in it."""
@@ -52,6 +62,16 @@ class OrderId(Text):
         return data
 
 
+@extend_schema_field(
+    {"type": "string", "example": "pm_card_visa", "description": "Never a card number."}
+)
+@extend_schema_field(
+    {
+        "type": "string",
+        "pattern": "^(?:pm|tok|src|card|ba)_[A-Za-z0-9_]{1,72}$",
+        "description": SOURCES,
+    }
+)
 class Source(serializers.Field[str, Any, str, Any]):
     """A token by which the gateway knows a means of payment."""
 
@@ -66,6 +86,14 @@ class Source(serializers.Field[str, Any, str, Any]):
         return value
 
 
+@extend_schema_field({"type": "string", "example": "acct_1a2b3c"})
+@extend_schema_field(
+    {
+        "type": "string",
+        "pattern": "^acct_[A-Za-z0-9_]{1,70}$",
+        "description": "An account of the gateway; `acct_invalid` is refused.",
+    }
+)
 class Destination(serializers.Field[str, Any, str, Any]):
     """The id of an account outside."""
 

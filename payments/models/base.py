@@ -4,7 +4,7 @@ import uuid
 from collections.abc import Iterable
 from typing import Any, ClassVar, Self, TypeVar
 
-from django.db import models
+from django.db import models, router
 from django.db.models import Q
 from django.db.models.functions import Now
 
@@ -18,13 +18,17 @@ class MadeUnderKeyQuerySet(models.QuerySet[R]):
     """Finds and makes rows by the key under which they are made."""
 
     def under(self, claim: Claim) -> "MadeUnderKeyQuerySet[R]":
-        """Narrow down to what this life of the claim's key made."""
-        return self.filter(key_id=claim.id, generation=claim.generation)
+        """Narrow down to what this life of the claim's key made; read where it was written, never from a replica."""
+        rows = self.using(router.db_for_write(self.model))
+        return rows.filter(key_id=claim.id, generation=claim.generation)
 
     def made_once(self, *, claim: Claim, **fields: Any) -> tuple[R, bool]:
         """Insert the row, or find what an earlier run under the same key inserted; say whether it is new.
 
-        The unique constraint decides, so that two runs at once make one row: never read, then insert.
+        The unique constraint decides, so that two runs at once make one row: never read, then insert (R43).
+
+        Raises:
+            DoesNotExist: another unique constraint refuses the row.
         """
         mine = self.model(key_id=claim.id, generation=claim.generation, **fields)
         self.bulk_create([mine], ignore_conflicts=True)
@@ -86,7 +90,7 @@ class Moving(models.Model):
         wrote = rows.filter(status__in=self.PATHS[to]).update(
             status=to, version=models.F("version") + 1, updated_at=Now(), **fields
         )
-        self.refresh_from_db()
+        self.refresh_from_db(using=router.db_for_write(type(self)))
         return bool(wrote)
 
 

@@ -46,6 +46,8 @@ class Payment(MadeUnderKey, Moving):
     source = models.CharField(max_length=80)
     """The gateway's token, never a card number."""
     description = models.CharField(max_length=200, default="")
+    guards_order = models.BooleanField(default=False, editable=False)
+    """Whether no other payment of this order may be open beside it (R42)."""
     decline_reason = models.CharField(max_length=60, default="")
     gateway_reference = models.CharField(max_length=100, null=True)
     settled_at = models.DateTimeField(null=True)
@@ -69,6 +71,11 @@ class Payment(MadeUnderKey, Moving):
                 condition=~Q(status="succeeded")
                 | Q(gateway_reference__isnull=False, settled_at__isnull=False),
                 name="payments_payment_succeeded_is_proven",
+            ),
+            models.UniqueConstraint(
+                fields=["merchant", "order_id"],
+                condition=Q(guards_order=True, status__in=["pending", "processing"]),
+                name="payments_payment_one_open_per_order",
             ),
             models.CheckConstraint(
                 condition=~Q(status="processing") | Q(gateway_reference__isnull=False),

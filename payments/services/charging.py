@@ -7,10 +7,12 @@ from django.db.models.functions import Now
 from idempotency.exceptions import CallRejected
 from idempotency.ledger import Claim
 from idempotency.types import Applied, LookUp, Rejected
-from payments.exceptions import ActionRequired, PaymentDeclined, Verdict
+from payments.conf import conf
+from payments.exceptions import ActionRequired, OrderOpen, PaymentDeclined, Verdict
 from payments.gateway import ACTION_REQUIRED, ChargeRequest, Movement, Progress, gateway
 from payments.models import Merchant, Payment
 from payments.money import shown
+from payments.services.constraints import verdicts
 
 CHARGE = "charge"
 """The name of the one step of a payment."""
@@ -34,11 +36,12 @@ def create_payment(*, merchant: Merchant, order: PaymentOrder, claim: Claim) -> 
 
     Raises:
         PaymentDeclined, ActionRequired: the gateway refused; nothing was charged.
+        OrderOpen: another payment of the order is open, and that is not allowed here.
         CallFailed: certainly nothing was charged; the same key may be tried again.
         CallUnknown: the gateway may have charged; the key waits for reconciliation.
     """
     payment = _begin(merchant, order, claim)
-    if payment.gateway_reference is not None:
+    if payment.status in ("succeeded", "processing"):
         # An event about an earlier run under this key was here first: the charge exists.
         return payment
     through = gateway()
@@ -98,17 +101,22 @@ def record_charge(*, payment: Payment, charge: Movement) -> Payment:
 
 
 def _begin(merchant: Merchant, order: PaymentOrder, claim: Claim) -> Payment:
-    payment, new = Payment.objects.made_once(
-        claim=claim,
-        merchant=merchant,
-        order_id=order.order_id,
-        amount=order.amount,
-        currency=order.currency,
-        source=order.source,
-        description=order.description,
-    )
+    try:
+        payment, new = Payment.objects.made_once(
+            claim=claim,
+            merchant=merchant,
+            order_id=order.order_id,
+            amount=order.amount,
+            currency=order.currency,
+            source=order.source,
+            description=order.description,
+            guards_order=conf.ONE_OPEN_PAYMENT_PER_ORDER,
+        )
+    except Payment.DoesNotExist as refused:
+        raise OrderOpen from refused
     if not new:
-        payment.move("pending")
+        with verdicts():
+            payment.move("pending")
     claim.link(
         resource=payment.get_absolute_url(),
         reference=payment.order_id,

@@ -5,9 +5,10 @@ from contextlib import contextmanager
 
 from django.db import IntegrityError, transaction
 
-from payments.exceptions import NotRefundable, RefundTooLarge, Verdict
+from payments.exceptions import NotRefundable, OrderOpen, RefundTooLarge, Verdict
 
 VERDICTS: Mapping[str, type[Verdict]] = {
+    "payments_payment_one_open_per_order": OrderOpen,
     "payments_payment_refunded_was_captured": NotRefundable,
     "payments_payment_refunds_within_captured": RefundTooLarge,
 }
@@ -20,7 +21,7 @@ def verdicts() -> Iterator[None]:
     Opens a savepoint in the transaction of the claim.
 
     Raises:
-        NotRefundable, RefundTooLarge: see `VERDICTS`.
+        Verdict: see `VERDICTS`.
         django.db.IntegrityError: another constraint.
     """
     try:

@@ -61,7 +61,8 @@ def send_payout(*, claim: Claim) -> Payout:
         CallUnknown: the gateway may have paid.
     """
     payout = Payout.objects.under(claim).get()
-    if payout.gateway_reference is not None:
+    if payout.status in ("succeeded", "processing"):
+        # An event was here first: it is done.
         return payout
     payout.move("pending")
     try:

@@ -3,6 +3,7 @@
 import uuid
 from dataclasses import dataclass
 
+from django.db import router
 from django.db.models.functions import Now
 
 from idempotency.ledger import Claim
@@ -25,7 +26,8 @@ def request_receipt(*, merchant: Merchant, order: ReceiptOrder, claim: Claim) ->
     Raises:
         PaymentUnknown: the merchant has no such payment.
     """
-    payment = Payment.objects.filter(merchant=merchant, pk=order.payment).first()
+    payments = Payment.objects.using(router.db_for_write(Payment)).filter(merchant=merchant)
+    payment = payments.filter(pk=order.payment).first()
     if payment is None:
         raise PaymentUnknown
     claim.require_key()

@@ -53,7 +53,7 @@ def send_refund(*, claim: Claim) -> Refund:
         CallUnknown: the gateway may have given it back.
     """
     refund = Refund.objects.under(claim).select_related("payment").get()
-    if refund.gateway_reference is not None:
+    if refund.status in ("succeeded", "processing"):
         # An event was here first: it is done.
         return refund
     with verdicts():

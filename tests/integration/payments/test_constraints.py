@@ -84,8 +84,8 @@ def test_a_paid_payment_refuses(merchant: Merchant, change: str, constraint: str
 
 PAYMENT = (
     "INSERT INTO payments_payment (id, key_id, generation, role, merchant_id, order_id, amount, currency, source,"
-    " description, decline_reason, status, version, refunded_reserved, refunded_amount)"
-    " VALUES (gen_random_uuid(), %s, 1, 'main', %s, '1', %s, %s, 'pm', '', '', %s, 1, 0, 0)"
+    " description, decline_reason, status, version, refunded_reserved, refunded_amount, guards_order)"
+    " VALUES (gen_random_uuid(), %s, 1, 'main', %s, '1', %s, %s, 'pm', '', '', %s, 1, 0, 0, false)"
 )
 
 

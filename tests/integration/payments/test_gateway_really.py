@@ -14,7 +14,7 @@ from tests.contract.simulator_process import Gateway, running
 from tests.integration.payments.conftest import Shop
 
 PATH = "/v1/payment_intents"
-QUICK = {"GATEWAY_TIMEOUT": 0.6, "GATEWAY_RETRY_BASE": 0.01, "GATEWAY_RETRY_CAP": 0.05}
+QUICK = {"GATEWAY_TIMEOUT": 1.0, "GATEWAY_RETRY_BASE": 0.01, "GATEWAY_RETRY_CAP": 0.05}
 
 
 @pytest.fixture(scope="module")

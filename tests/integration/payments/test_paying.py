@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from django.conf import LazySettings
 
 from payments.gateway.fake import Act, FakeGateway
 from payments.models import Payment
@@ -120,3 +121,48 @@ def test_staff_cannot_pay(shop: Shop, fake: FakeGateway) -> None:
 
     assert shop.pay().status_code == 403
     assert fake.sends == []
+
+
+# -- one open payment per order, where a host wants it (R42, E12, E13) -----------------------------------------------
+
+
+@pytest.fixture
+def _one_per_order(settings: LazySettings) -> None:
+    settings.PAYMENTS = settings.PAYMENTS | {"ONE_OPEN_PAYMENT_PER_ORDER": True}
+
+
+@pytest.mark.usefixtures("_one_per_order")
+def test_an_order_with_an_unknown_payment_is_not_paid_under_another_key(
+    shop: Shop, rival: Shop, fake: FakeGateway
+) -> None:
+    fake.next(Act.LOSE_ANSWER)
+    shop.pay(key="k1")
+    second = shop.pay(key="k2")
+
+    assert (second.status_code, second.json()["code"]) == (409, "order-open")
+    assert len(fake.effects) == 1
+    assert shop.pay(order_id="882").status_code == 201
+    assert rival.pay().status_code == 201
+
+
+@pytest.mark.usefixtures("_one_per_order")
+def test_an_order_that_is_paid_or_was_declined_can_be_paid_again(
+    shop: Shop, fake: FakeGateway
+) -> None:
+    assert shop.pay(source="pm_card_chargeDeclined").status_code == 402
+    assert [shop.pay().status_code, shop.pay().status_code] == [201, 201]
+
+
+@pytest.mark.usefixtures("_one_per_order")
+def test_a_payment_that_was_not_charged_waits_for_the_open_one_of_its_order(
+    shop: Shop, fake: FakeGateway
+) -> None:
+    fake.next(Act.NOT_SENT, Act.LOSE_ANSWER)
+    assert [shop.pay(key="k1").status_code, shop.pay(key="k2").status_code] == [503, 504]
+
+    assert shop.pay(key="k1").json()["code"] == "order-open"
+
+
+def test_without_the_guard_two_keys_are_two_payments(shop: Shop, fake: FakeGateway) -> None:
+    assert [shop.pay().status_code, shop.pay().status_code] == [201, 201]
+    assert len(fake.effects) == 2
