@@ -3,6 +3,7 @@
 import hashlib
 import logging
 import threading
+import time
 from collections.abc import Iterator
 
 import pytest
@@ -121,7 +122,7 @@ def test_r27_the_breaker_is_shared_by_gateways_of_one_account(
 
 
 def test_r28_a_full_bulkhead_refuses_at_once(simulator: Gateway) -> None:
-    made = gateway_at(simulator.url, attempts=1, bulkhead=1, attempt_timeout=5)
+    made = gateway_at(simulator.url, attempts=1, bulkhead=1, attempt_timeout=10)
     simulator.configure(latency=1.0)
     slow = threading.Thread(target=charge, args=(made,))
     slow.start()
@@ -133,11 +134,30 @@ def test_r28_a_full_bulkhead_refuses_at_once(simulator: Gateway) -> None:
     assert len(simulator.requests()) == 1
 
 
+def test_h8_calls_at_the_same_time_do_not_wait_for_one_another(simulator: Gateway) -> None:
+    made = gateway_at(simulator.url)
+    simulator.configure(latency=1.0)
+    calls = [
+        threading.Thread(
+            target=charge, args=(made,), kwargs={"key": f"key-{n}", "reference": f"payment-{n}"}
+        )
+        for n in range(4)
+    ]
+    began = time.monotonic()
+    for call in calls:
+        call.start()
+    for call in calls:
+        call.join()
+    # One after the other they would take 4 s.
+    assert time.monotonic() - began < 3
+    assert len(simulator.effects()) == 4
+
+
 # -- look-ups ----------------------------------------------------------------------------------------------------------
 
 
 def test_a_look_up_reads_every_page(simulator: Gateway) -> None:
-    made = gateway_at(simulator.url, attempt_timeout=5)
+    made = gateway_at(simulator.url, attempt_timeout=10)
     params = charge_params(made, source="pm_card_processing")
     with journal():
         made.charge(OutsideRequest("the-first", outside_request(params).payload))
