@@ -1,4 +1,4 @@
-"""Pages of the app itself: one per problem code, at the address that a problem's `type` names; the status monitor."""
+"""Pages of the app itself: one per problem code, where its `type` leads; the policy for keys; the status monitor."""
 
 import re
 import uuid
@@ -8,13 +8,16 @@ from typing import Any
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import render
 from django.utils.cache import patch_cache_control, patch_vary_headers
+from django.utils.html import escape
+from django.utils.safestring import SafeString, mark_safe
 from django.views.decorators.http import require_safe
 from rest_framework import serializers
 from rest_framework.generics import GenericAPIView
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from idempotency.http.problem import catalogue
+from idempotency.http import policy
+from idempotency.http.problem import ABOUT_KEYS, catalogue, policy_address
 from idempotency.http.scope import scope_of
 from idempotency.ledger.work import View
 from idempotency.operations import monitor
@@ -33,10 +36,48 @@ def problem_page(request: HttpRequest, code: str) -> HttpResponse:
     if request.get_preferred_type(["text/html", "application/json"]) == "application/json":
         response = JsonResponse(asdict(entry))
     else:
-        response = render(request, "idempotency/problem.html", {"entry": entry})
+        rules = policy_address() if code in ABOUT_KEYS else ""
+        response = render(request, "idempotency/problem.html", {"entry": entry, "policy": rules})
+    return _published(response)
+
+
+@require_safe
+def policy_page(request: HttpRequest) -> HttpResponse:
+    """Publish the rules for keys: as a page, as Markdown or as JSON, whichever is preferred.
+
+    Source: draft-ietf-httpapi-idempotency-key-header-07 §2.3, an expired Internet-Draft.
+    """
+    response: HttpResponse
+    match request.get_preferred_type(["text/html", "text/markdown", "application/json"]):
+        case "application/json":
+            response = JsonResponse(policy.policy())
+        case "text/markdown":
+            response = HttpResponse(policy.markdown(), content_type="text/markdown; charset=utf-8")
+        case _:
+            context = {
+                "title": policy.TITLE,
+                "introduction": _with_code(policy.INTRODUCTION),
+                "sections": [
+                    (heading, [_with_code(sentence) for sentence in sentences])
+                    for heading, sentences in policy.sections()
+                ],
+            }
+            response = render(request, "idempotency/policy.html", context)
+    return _published(response)
+
+
+def _published(response: HttpResponse) -> HttpResponse:
     patch_vary_headers(response, ["Accept"])
     patch_cache_control(response, public=True, max_age=3600)
     return response
+
+
+def _with_code(sentence: str) -> SafeString:
+    """Return HTML of a sentence whose code is in backticks."""
+    return mark_safe(_CODE.sub(r"<code>\1</code>", escape(sentence)))  # noqa: S308 - escaped before
+
+
+_CODE = re.compile(r"`([^`]+)`")
 
 
 class OperationError(serializers.Serializer[Any]):

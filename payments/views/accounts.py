@@ -9,6 +9,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from idempotency.decorators import idempotent
+from idempotency.openapi import problems
 from payments import queries, services
 from payments.models import Account, Transfer
 from payments.serializers import AccountOut, TransferIn, TransferOut
@@ -32,7 +33,9 @@ class TransferViewSet(ListModelMixin, RetrieveModelMixin, MerchantViewSet):
     serializer_class = TransferOut
     queryset = Transfer.objects.none()
 
-    @extend_schema(request=TransferIn, responses={201: TransferOut})
+    @extend_schema(
+        request=TransferIn, responses={201: TransferOut, **problems("insufficient-funds")}
+    )
     @idempotent(operation="transfers.create", required=True)
     def create(self, request: Request) -> Response:
         """Move money between two accounts."""

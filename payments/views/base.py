@@ -2,8 +2,6 @@
 
 from typing import Any
 
-from drf_spectacular.types import OpenApiTypes
-from drf_spectacular.utils import OpenApiResponse
 from rest_framework.pagination import CursorPagination
 from rest_framework.permissions import IsAuthenticated
 from rest_framework.request import Request
@@ -12,11 +10,6 @@ from idempotency.ledger import Claim
 from payments.models import Merchant
 from payments.queries import merchant_of
 from payments.views.admission import AdmitsWrites
-
-PROMISED = {
-    202: OpenApiResponse(OpenApiTypes.OBJECT, "It will be done; Location says where to see how.")
-}
-"""How a request whose work is done later is answered, for the API's description."""
 
 
 class ActsForMerchant(IsAuthenticated):

@@ -12,7 +12,7 @@ from idempotency.operations import accept
 from payments import operations, queries, services
 from payments.models import Payout, Receipt
 from payments.serializers import PayoutIn, PayoutOut, ReceiptIn, ReceiptOut
-from payments.views.base import PROMISED, MerchantViewSet
+from payments.views.base import MerchantViewSet
 
 
 class PayoutViewSet(MerchantViewSet):
@@ -21,7 +21,7 @@ class PayoutViewSet(MerchantViewSet):
     serializer_class = PayoutOut
     queryset = Payout.objects.none()
 
-    @extend_schema(request=PayoutIn, responses=PROMISED)
+    @extend_schema(request=PayoutIn)
     @idempotent(operation=operations.PAYOUT, required=True)
     def create(self, request: Request) -> Response:
         """Promise to pay out."""
@@ -54,7 +54,7 @@ class ReceiptViewSet(MerchantViewSet):
     serializer_class = ReceiptOut
     queryset = Receipt.objects.none()
 
-    @extend_schema(request=ReceiptIn, responses=PROMISED)
+    @extend_schema(request=ReceiptIn)
     @idempotent(operation=operations.RECEIPT)
     def create(self, request: Request) -> Response:
         """Promise to issue a receipt. Without a key, each request is a receipt of its own."""

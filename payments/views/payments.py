@@ -9,12 +9,13 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from idempotency.decorators import idempotent
+from idempotency.openapi import problems
 from idempotency.operations import accept
 from payments import operations, queries, services
 from payments.degradation import charging
 from payments.models import Payment
 from payments.serializers import PaymentIn, PaymentOut, RefundIn, RefundOut
-from payments.views.base import PROMISED, MerchantViewSet
+from payments.views.base import MerchantViewSet
 from payments.views.summary import WithSummary
 
 
@@ -25,7 +26,10 @@ class PaymentViewSet(WithSummary, MerchantViewSet):
     queryset = Payment.objects.none()
     admissions = {"create": charging}
 
-    @extend_schema(request=PaymentIn, responses={201: PaymentOut})
+    @extend_schema(
+        request=PaymentIn,
+        responses={201: PaymentOut, **problems("payment-declined", "action-required")},
+    )
     @idempotent(operation="payments.create", required=True)
     def create(self, request: Request) -> Response:
         """Charge a customer now."""
@@ -53,7 +57,7 @@ class PaymentViewSet(WithSummary, MerchantViewSet):
         queries.with_shown_status(found)
         return Response(RefundOut(found, many=True).data)
 
-    @extend_schema(request=RefundIn, responses=PROMISED)
+    @extend_schema(request=RefundIn, responses=problems("not-refundable", "refund-too-large"))
     @refunds.mapping.post
     @idempotent(operation=operations.REFUND, required=True)
     def refund(self, request: Request, *args: Any, **kwargs: Any) -> Response:

@@ -9,6 +9,7 @@ from idempotency.http.problem.handler import (
     respond,
 )
 from idempotency.http.problem.kinds import (
+    ABOUT_KEYS,
     BodyInvalid,
     BodyTooLarge,
     BodyUnreadable,
@@ -33,10 +34,12 @@ from idempotency.http.problem.kinds import (
     from_call_error,
     from_refusal,
     jittered,
+    policy_address,
 )
 from idempotency.http.problem.published import BUILT_IN, catalogue
 
 __all__ = [
+    "ABOUT_KEYS",
     "BUILT_IN",
     "MEDIA_TYPE",
     "BodyInvalid",
@@ -68,5 +71,6 @@ __all__ = [
     "from_call_error",
     "from_refusal",
     "jittered",
+    "policy_address",
     "respond",
 ]

@@ -122,6 +122,8 @@ def _headers(exc: exceptions.APIException) -> dict[str, str]:
         headers["WWW-Authenticate"] = str(auth_header)
     if wait := getattr(exc, "wait", None):
         headers["Retry-After"] = str(int(wait))
+    if isinstance(exc, Problem) and "policy" in exc.members:
+        headers["Link"] = f'<{exc.members["policy"]}>; rel="describedby"'
     return headers
 
 

@@ -64,11 +64,17 @@ class Problem(APIException):
 
 
 class KeyMissing(Problem, code="key-missing"):
-    """The endpoint requires a key and the request has none (R4)."""
+    """The endpoint requires a key and the request has none (R4); the body leads to the rules for keys."""
+
+    def __init__(self, detail: str | None = None) -> None:
+        super().__init__(detail, policy=policy_address())
 
 
 class KeyInvalid(Problem, code="key-invalid"):
-    """The key is not well formed (R3)."""
+    """The key is not well formed (R3); the body leads to the rules for keys."""
+
+    def __init__(self, detail: str | None = None) -> None:
+        super().__init__(detail, policy=policy_address())
 
 
 class KeyReused(Problem, code="key-reused"):
@@ -179,6 +185,18 @@ class BodyTooLarge(Problem, code="body-too-large"):
 
 class LengthRequired(Problem, code="length-required"):
     """The body came in chunks, and DRF would read it as empty (R7)."""
+
+
+ABOUT_KEYS = frozenset({"key-missing", "key-invalid"})
+"""The codes whose bodies lead to the policy."""
+
+
+def policy_address() -> str:
+    """Return where the rules for keys are published: beside the pages of the problems.
+
+    Source: draft-ietf-httpapi-idempotency-key-header-07 §2.3: a server must publish them.
+    """
+    return f"{conf.PROBLEM_BASE}policy/"
 
 
 _STATE_WORDS = {
