@@ -3,7 +3,9 @@
 The same settler serves the request itself and the reconciler that finishes it later, so that both give one answer.
 """
 
-from typing import Protocol, cast
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol, assert_never, cast
 
 from django.http import Http404
 from django.http.response import HttpResponseBase
@@ -14,8 +16,10 @@ from rest_framework.views import APIView
 from idempotency import http
 from idempotency.conf import conf
 from idempotency.exceptions import CallError, CallRejected
+from idempotency.http import problem
 from idempotency.http.response import UNRENDERABLE, Unrenderable
-from idempotency.ledger import settlement
+from idempotency.ledger import settlement, values
+from idempotency.ledger.acquire import Acquired, Won
 from idempotency.ledger.claim import Claim
 from idempotency.ledger.values import Settlement
 from idempotency.types import Answer, State
@@ -129,8 +133,8 @@ class RequestSettler:
     def answer_to(self, error: BaseException) -> Answer:
         """Return the answer that a verdict gets from the view's own exception handler."""
         if isinstance(error, CallError):
-            error = http.problem.from_call_error(error)
-        return self._keep(http.problem.respond(exc=cast(Exception, error), view=self._view))
+            error = problem.from_call_error(error)
+        return self._keep(problem.respond(exc=cast(Exception, error), view=self._view))
 
     def _tell(self, claim: Claim, state: State, error: BaseException | None) -> None:
         if self._ended is not None:
@@ -145,3 +149,48 @@ class RequestSettler:
             self.response = None
             return Answer(response.status_code, None, "", {}, note=UNRENDERABLE)
         return http.response.freeze(response=response, max_bytes=conf.MAX_RESPONSE_BYTES)
+
+
+# -- the answer of a key that was found ------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What a request is told that met somebody's key: a replay, or the problem to raise."""
+
+    word: str
+    """For people and counters: `replay`, `in-progress`, `unknown`, `reused`, `expired` or `unavailable`."""
+    answer: HttpResponseBase | Exception
+    key_id: str = ""
+
+
+def told_of(found: Acquired) -> Told:
+    """Say what the ledger's verdict on a found key means for the caller (R9, R10, R16, R17, R20)."""
+    match found:
+        case values.Replay(found=key, answer=answer):
+            return Told("replay", http.response.thaw(answer=answer, replayed=True), str(key.id))
+        case Won():
+            # It was free for a moment, but this request has had its run.
+            return Told("in-progress", problem.InProgress(retry_after=1), str(found.id))
+        case values.InProgress(retry_after=seconds, found=key):
+            return _told("in-progress", key, problem.InProgress, retry_after=seconds)
+        case values.StillUnknown(found=key):
+            wait = key.retry_after
+            return _told("unknown", key, problem.OutcomeUnknown, repeated=True, retry_after=wait)
+        case values.Reused(found=key, differing=parts):
+            return _told("reused", key, problem.KeyReused, first=key.state, differing=parts)
+        case values.ResultExpired(found=key):
+            return _told("expired", key, problem.ResultExpired)
+        case values.ResultUnavailable(found=key):
+            return _told("unavailable", key, problem.ResultUnavailable)
+        case _:
+            assert_never(found)
+
+
+def _told(
+    word: str, key: values.Found | None, kind: Callable[..., Exception], **more: object
+) -> Told:
+    if key is None:
+        return Told(word, kind(**more))
+    about = {"operation_ref": str(key.id), "resource": key.resource or None}
+    return Told(word, kind(**about, **more), str(key.id))

@@ -9,7 +9,7 @@ found. DRF's own authentication, permissions and throttling come first: it calls
 
 import functools
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar, assert_never, cast
 
@@ -21,7 +21,7 @@ from rest_framework.request import Request
 from rest_framework.views import APIView
 
 from idempotency import faultpoints, http, telemetry
-from idempotency.answers import RequestSettler
+from idempotency.answers import RequestSettler, told_of
 from idempotency.clock import SYSTEM
 from idempotency.conf import conf
 from idempotency.exceptions import CallError, LedgerUnavailable, Misuse
@@ -123,13 +123,13 @@ class _Exchange:
         key = http.header.read_key(request=self._request, required=self._config.required)
         self._identity = values.Identity(
             scope=http.scope.scope_of(request=self._request, scope=self._config.scope),
-            operation=self._config.operation or _default_operation(self._request),
+            operation=self._config.operation or http.route.operation_of(self._request),
             key=key or str(uuid.uuid4()),
         )
         self._fingerprint = http.fingerprint.fingerprint(
             request=self._request,
-            route=_route(self._request),
-            path_args=_path_arguments(self._request),
+            route=http.route.route_of(self._request),
+            path_args=http.route.arguments_of(self._request),
             headers=(*conf.FINGERPRINT_HEADERS, *self._config.headers),
         )
         deadline = Deadline.from_header(
@@ -250,38 +250,13 @@ class _Exchange:
     def _from_ledger(self, found: acquire.Acquired) -> HttpResponseBase:
         if self._phases.is_open:
             self._phases.roll_back()
-        name, answer = self._word(found)
-        telemetry.emit(telemetry.KeyMet(self._identity.operation, name, _id_of(found)))
-        if isinstance(answer, Exception):
-            raise answer
-        return answer
-
-    def _word(self, found: acquire.Acquired) -> tuple[str, HttpResponseBase | Exception]:
-        match found:
-            case values.Replay():
-                self._require_still_allowed()
-                return "replay", http.response.thaw(answer=found.answer, replayed=True)
-            case acquire.Won():
-                # It was free for a moment, but this request has had its run.
-                return "in-progress", problem.InProgress(retry_after=1)
-            case values.InProgress():
-                return "in-progress", problem.InProgress(
-                    retry_after=found.retry_after, **_about(found.found)
-                )
-            case values.StillUnknown(found=key):
-                return "unknown", problem.OutcomeUnknown(
-                    repeated=True, retry_after=key.retry_after, **_about(key)
-                )
-            case values.Reused(found=key, differing=differing):
-                return "reused", problem.KeyReused(
-                    first=key.state, differing=differing, **_about(key)
-                )
-            case values.ResultExpired(found=key):
-                return "expired", problem.ResultExpired(**_about(key))
-            case values.ResultUnavailable(found=key):
-                return "unavailable", problem.ResultUnavailable(**_about(key))
-            case _:
-                assert_never(found)
+        if isinstance(found, values.Replay):
+            self._require_still_allowed()
+        told = told_of(found)
+        telemetry.emit(telemetry.KeyMet(self._identity.operation, told.word, told.key_id))
+        if isinstance(told.answer, Exception):
+            raise told.answer
+        return told.answer
 
     def _require_still_allowed(self) -> None:
         """Refuse a replay to a caller who would be refused today (R1)."""
@@ -304,22 +279,6 @@ _POLL = 0.05
 """Seconds between two looks at a key that a waiting request hopes to see settled."""
 
 
-def _default_operation(request: Request) -> str:
-    match = request.resolver_match
-    name = (match.view_name or match.route) if match else request.path
-    return f"{request.method} {name}"[:100]
-
-
-def _route(request: Request) -> str:
-    return request.resolver_match.route if request.resolver_match else request.path
-
-
-def _path_arguments(request: Request) -> Mapping[str, object]:
-    context = request.parser_context
-    positional = {str(number): value for number, value in enumerate(context["args"])}
-    return positional | dict(context["kwargs"])
-
-
 def _is_outage(error: LedgerUnavailable | Error) -> bool:
     """Whether the database failed, and not what it was asked; then nothing of the request was kept."""
     outages = (LedgerUnavailable, OperationalError, InterfaceError)
@@ -328,18 +287,6 @@ def _is_outage(error: LedgerUnavailable | Error) -> bool:
 
 _TIMED_OUT = frozenset({"25P03", "25P04"})
 """The server ended a transaction that was idle, or open, for too long."""
-
-
-def _about(found: values.Found | None) -> dict[str, Any]:
-    if found is None:
-        return {}
-    return {"operation_ref": str(found.id), "resource": found.resource or None}
-
-
-def _id_of(found: acquire.Acquired) -> str:
-    if isinstance(found, acquire.Won):
-        return str(found.id)
-    return str(found.found.id) if found.found is not None else ""
 
 
 def _tell(claim: Claim, ended: Ended, seconds: float) -> None:

@@ -11,28 +11,16 @@ handler. The unique constraint decides all the same: the lock only spares the wa
     neither, lock taken       committed after the snapshot: ask again
 """
 
-import json
 import uuid
 from dataclasses import dataclass
-from typing import Any, assert_never
+from typing import Any
 
 from idempotency.conf import conf
 from idempotency.exceptions import LedgerUnavailable
 from idempotency.ledger.phases import Phases, idle_limit
-from idempotency.ledger.values import (
-    Fingerprint,
-    Found,
-    Identity,
-    InProgress,
-    Refusal,
-    Replay,
-    ResultExpired,
-    ResultUnavailable,
-    Reused,
-    StillUnknown,
-)
+from idempotency.ledger.values import Fingerprint, Identity, InProgress, Refusal, Replay
+from idempotency.ledger.verdict import Claimable, found_in, judge
 from idempotency.models.fields import uuid7
-from idempotency.types import Answer, State
 
 _RACES = 5
 """A snapshot can be raced once per settlement of another claimant; more in a row is a broken database."""
@@ -81,14 +69,14 @@ def acquire(
             if not row["locked"]:
                 return InProgress(retry_after=1)
             continue
-        answer = _judge(row, fingerprint)
-        if not isinstance(answer, _Claimable):
+        answer = judge(row, fingerprint)
+        if not isinstance(answer, Claimable):
             return answer
         won = _claim_again(phases, identity, row, fingerprint, origin, answer)
         if won is not None:
             return won
         if _still(phases, row):
-            return InProgress(retry_after=1, found=_found(row))
+            return InProgress(retry_after=1, found=found_in(row))
     raise LedgerUnavailable("The key changed under every attempt to claim it.")
 
 
@@ -162,66 +150,6 @@ def _parameters(identity: Identity, fingerprint: Fingerprint, origin: Origin) ->
     }
 
 
-# -- what an existing row means --------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class _Claimable:
-    new_generation: bool = False
-
-
-def _judge(row: dict[str, Any], fingerprint: Fingerprint) -> _Claimable | Replay | Refusal:
-    """Decide in the order of R9: past its time to live, another request, answer expired, state."""
-    found = _found(row)
-    if row["expired"]:
-        return _Claimable(new_generation=True)
-    if not fingerprint.matches(
-        version=row["fingerprint_version"],
-        secret_name=row["fingerprint_secret"],
-        digest=bytes(row["fingerprint"]),
-    ):
-        return Reused(found, fingerprint.differing(bytes(row["fingerprint_parts"])))
-    if row["deferred"] and row["status"] is not None and not row["result_expired"]:
-        return _stored(row, found)
-    match found.state:
-        case State.COMPLETED:
-            return ResultExpired(found) if row["result_expired"] else _stored(row, found)
-        case State.RELEASED:
-            return _Claimable()
-        case State.UNKNOWN:
-            return _Claimable() if row["unfinished"] else StillUnknown(found)
-        case State.IN_PROGRESS:
-            return StillUnknown(found) if row["lapsed"] else InProgress(1, found)
-        case _:
-            assert_never(found.state)
-
-
-def _stored(row: dict[str, Any], found: Found) -> Replay | ResultUnavailable:
-    if row["body"] is None:
-        return ResultUnavailable(found, row["note"])
-    return Replay(
-        found,
-        Answer(
-            status=row["status"],
-            body=bytes(row["body"]),
-            content_type=row["content_type"],
-            headers=json.loads(row["headers"]),
-            note=row["note"],
-        ),
-    )
-
-
-def _found(row: dict[str, Any]) -> Found:
-    return Found(
-        id=row["id"],
-        state=State(row["state"]),
-        token=row["token"],
-        deferred=row["deferred"],
-        resource=row["resource"],
-        retry_after=max(1.0, float(row["seconds"] or 1)),
-    )
-
-
 # -- an existing row that may be claimed again -----------------------------------------------------------------------
 
 _CLAIM_AGAIN = """
@@ -264,7 +192,7 @@ def _claim_again(
     row: dict[str, Any],
     fingerprint: Fingerprint,
     origin: Origin,
-    how: _Claimable,
+    how: Claimable,
 ) -> Won | None:
     parameters = _parameters(identity, fingerprint, origin) | row
     with phases.connection.cursor() as cursor:

@@ -13,8 +13,6 @@ from idempotency.clock import SYSTEM, Clock
 from idempotency.conf import conf
 from idempotency.exceptions import (
     CallError,
-    CallFailed,
-    CallRejected,
     CallUnknown,
     Fenced,
     LedgerUnavailable,
@@ -23,6 +21,7 @@ from idempotency.faultpoints import reach
 from idempotency.ledger import history, journal
 from idempotency.ledger.acquire import Won
 from idempotency.ledger.phases import Phases
+from idempotency.ledger.series import ending_of, next_rotation
 from idempotency.ledger.values import NOTHING_NEW, About, Identity
 from idempotency.resilience import Deadline, current_deadline, deadline_scope, journalled
 from idempotency.types import Downstream, Ending, OutsideRequest, OutsideResult, State
@@ -155,7 +154,7 @@ class Claim:
             token=self.token,
             generation=self.generation,
             step=step,
-            rotation=_next_rotation(earlier, downstream),
+            rotation=next_rotation(earlier, downstream),
             payload=journal.freeze(request),
             about=self.about,
             subject=str(subject),
@@ -192,7 +191,7 @@ class Claim:
                 result = send(OutsideRequest(sender.downstream_key, sender.payload))
                 reach("after_call")
         except BaseException as error:
-            self._reopen(sender, _ending_of(error, sends=self._sends))
+            self._reopen(sender, ending_of(error, sends=self._sends))
             if isinstance(error, CallError) or not isinstance(error, Exception):
                 raise
             raise CallUnknown("The call ended in an error nobody had foreseen.") from error
@@ -272,47 +271,3 @@ def claim_scope(claim: Claim) -> Iterator[None]:
         yield
     finally:
         _CURRENT.reset(token)
-
-
-def _next_rotation(earlier: journal.Recorded | None, downstream: Downstream) -> int:
-    """Return under which downstream key the step may be sent now (R23).
-
-    It changes only after the other side itself said "no", or, past its memory, when nothing of the old one can be left.
-
-    Raises:
-        CallUnknown: it may be sent under no key at all; a person has to look.
-    """
-    if earlier is None:
-        return 0
-    if earlier.refused:
-        return earlier.rotation + 1
-    if earlier.is_open and not downstream.keyed:
-        raise CallUnknown(
-            "An earlier send may have been applied, and the other side honours no keys.",
-            code="resend-forbidden",
-        )
-    if earlier.may_resend:
-        return earlier.rotation
-    if earlier.is_open:
-        raise CallUnknown(
-            "The other side has forgotten this key, and an earlier send may have been applied.",
-            code="resend-forbidden",
-        )
-    return earlier.rotation + 1
-
-
-def _ending_of(error: BaseException, *, sends: int) -> journal.StepEnding:
-    """Translate how the guarded call ended into evidence; what nobody had foreseen is ambiguous."""
-    report = error.report if isinstance(error, CallError) else None
-    attempts = report.attempts if report else sends
-    text = f"{type(error).__name__}: {error}"[:500]
-    match error:
-        case CallRejected():
-            return journal.StepEnding(
-                Ending.REJECTED, attempts, error.reference, error.record, error.detail, error.code
-            )
-        case CallFailed():
-            how = Ending.NOT_APPLIED if error.sent else Ending.NOT_SENT
-            return journal.StepEnding(how, attempts, error=text)
-        case _:
-            return journal.StepEnding(Ending.AMBIGUOUS, attempts, error=text)

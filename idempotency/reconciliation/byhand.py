@@ -14,7 +14,7 @@ from idempotency.answers import RequestSettler
 from idempotency.conf import conf
 from idempotency.http import problem
 from idempotency.ledger import history, lookups, settlement
-from idempotency.ledger.lookups import Snapshot, StepView
+from idempotency.ledger.evidence import Snapshot, StepView
 from idempotency.ledger.phases import Phases, phase
 from idempotency.ledger.values import Settlement
 from idempotency.operations.registry import Resolver, resolver_of

@@ -15,7 +15,7 @@ from idempotency.execution import Settled, execute
 from idempotency.ledger import lookups, settlement
 from idempotency.ledger.acquire import Won
 from idempotency.ledger.claim import Claim
-from idempotency.ledger.lookups import Snapshot
+from idempotency.ledger.evidence import Snapshot
 from idempotency.ledger.phases import Phases, phase
 from idempotency.ledger.values import Settlement
 from idempotency.operations.registry import Resolver

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import assert_never
 
-from idempotency.ledger.lookups import Snapshot, StepView
+from idempotency.ledger.evidence import Snapshot, StepView
 from idempotency.types import Absent, Applied, Ending, LookUp, OutsideResult, Pending, Rejected
 
 

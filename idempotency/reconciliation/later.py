@@ -5,7 +5,7 @@ import uuid
 from idempotency.clock import SYSTEM
 from idempotency.conf import conf
 from idempotency.ledger import lookups
-from idempotency.ledger.lookups import Snapshot
+from idempotency.ledger.evidence import Snapshot
 from idempotency.ledger.phases import phase
 
 

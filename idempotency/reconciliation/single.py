@@ -7,7 +7,7 @@ from django.db import connections
 from idempotency.conf import conf
 from idempotency.exceptions import CallError
 from idempotency.ledger import lookups
-from idempotency.ledger.lookups import Snapshot
+from idempotency.ledger.evidence import Snapshot
 from idempotency.ledger.phases import phase
 from idempotency.operations.registry import Resolver, resolver_of
 from idempotency.reconciliation.ending import settle

@@ -3,7 +3,7 @@
 from idempotency.conf import conf
 from idempotency.exceptions import CallError
 from idempotency.ledger import history, lookups
-from idempotency.ledger.lookups import Snapshot
+from idempotency.ledger.evidence import Snapshot
 from idempotency.ledger.phases import phase
 from idempotency.operations.registry import resolver_of
 from idempotency.reconciliation.findings import Findings

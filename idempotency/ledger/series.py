@@ -1,0 +1,49 @@
+"""A series of sends: under which downstream key it may go, and what its end is evidence of (R22, R23)."""
+
+from idempotency.exceptions import CallError, CallFailed, CallRejected, CallUnknown
+from idempotency.ledger.journal import Recorded, StepEnding
+from idempotency.types import Downstream, Ending
+
+
+def next_rotation(earlier: Recorded | None, downstream: Downstream) -> int:
+    """Return under which downstream key the step may be sent now (R23).
+
+    It changes only after the other side itself said "no", or, past its memory, when nothing of the old one can be left.
+
+    Raises:
+        CallUnknown: it may be sent under no key at all; a person has to look.
+    """
+    if earlier is None:
+        return 0
+    if earlier.refused:
+        return earlier.rotation + 1
+    if earlier.is_open and not downstream.keyed:
+        raise CallUnknown(
+            "An earlier send may have been applied, and the other side honours no keys.",
+            code="resend-forbidden",
+        )
+    if earlier.may_resend:
+        return earlier.rotation
+    if earlier.is_open:
+        raise CallUnknown(
+            "The other side has forgotten this key, and an earlier send may have been applied.",
+            code="resend-forbidden",
+        )
+    return earlier.rotation + 1
+
+
+def ending_of(error: BaseException, *, sends: int) -> StepEnding:
+    """Translate how the guarded call ended into evidence; what nobody had foreseen is ambiguous."""
+    report = error.report if isinstance(error, CallError) else None
+    attempts = report.attempts if report else sends
+    text = f"{type(error).__name__}: {error}"[:500]
+    match error:
+        case CallRejected():
+            return StepEnding(
+                Ending.REJECTED, attempts, error.reference, error.record, error.detail, error.code
+            )
+        case CallFailed():
+            how = Ending.NOT_APPLIED if error.sent else Ending.NOT_SENT
+            return StepEnding(how, attempts, error=text)
+        case _:
+            return StepEnding(Ending.AMBIGUOUS, attempts, error=text)

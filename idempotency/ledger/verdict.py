@@ -1,0 +1,78 @@
+"""What an existing key means for the request that meets it (R9)."""
+
+import json
+from dataclasses import dataclass
+from typing import Any, assert_never
+
+from idempotency.ledger.values import (
+    Fingerprint,
+    Found,
+    InProgress,
+    Refusal,
+    Replay,
+    ResultExpired,
+    ResultUnavailable,
+    Reused,
+    StillUnknown,
+)
+from idempotency.types import Answer, State
+
+
+@dataclass(frozen=True, slots=True)
+class Claimable:
+    """Nobody owns it: it may be claimed again."""
+
+    new_generation: bool = False
+
+
+def judge(row: dict[str, Any], fingerprint: Fingerprint) -> Claimable | Replay | Refusal:
+    """Decide in the order of R9: past its time to live, another request, answer expired, state."""
+    found = found_in(row)
+    if row["expired"]:
+        return Claimable(new_generation=True)
+    if not fingerprint.matches(
+        version=row["fingerprint_version"],
+        secret_name=row["fingerprint_secret"],
+        digest=bytes(row["fingerprint"]),
+    ):
+        return Reused(found, fingerprint.differing(bytes(row["fingerprint_parts"])))
+    if row["deferred"] and row["status"] is not None and not row["result_expired"]:
+        return _stored(row, found)
+    match found.state:
+        case State.COMPLETED:
+            return ResultExpired(found) if row["result_expired"] else _stored(row, found)
+        case State.RELEASED:
+            return Claimable()
+        case State.UNKNOWN:
+            return Claimable() if row["unfinished"] else StillUnknown(found)
+        case State.IN_PROGRESS:
+            return StillUnknown(found) if row["lapsed"] else InProgress(1, found)
+        case _:
+            assert_never(found.state)
+
+
+def _stored(row: dict[str, Any], found: Found) -> Replay | ResultUnavailable:
+    if row["body"] is None:
+        return ResultUnavailable(found, row["note"])
+    return Replay(
+        found,
+        Answer(
+            status=row["status"],
+            body=bytes(row["body"]),
+            content_type=row["content_type"],
+            headers=json.loads(row["headers"]),
+            note=row["note"],
+        ),
+    )
+
+
+def found_in(row: dict[str, Any]) -> Found:
+    """Return what is told of a key that was met."""
+    return Found(
+        id=row["id"],
+        state=State(row["state"]),
+        token=row["token"],
+        deferred=row["deferred"],
+        resource=row["resource"],
+        retry_after=max(1.0, float(row["seconds"] or 1)),
+    )
