@@ -4,6 +4,7 @@ The inbox and the version check are in `test_webhooks`; a key is everywhere.
 """
 
 import uuid
+from functools import partial
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -17,6 +18,9 @@ from tests.integration.payments.test_constraints import payment as pending
 from tests.integration.payments.test_races import at_once
 
 
+ORDER: dict[str, Any] = {"order_id": "1", "amount": 1, "currency": "UAH", "source": "pm_1"}
+
+
 @pytest.fixture
 def merchant(transactional_db: None) -> Merchant:
     return Merchant.objects.create(name="m", slug="m")
@@ -25,10 +29,8 @@ def merchant(transactional_db: None) -> Merchant:
 def test_r43_insert_dedupe_the_constraint_decides_and_the_row_is_read(merchant: Merchant) -> None:
     for _ in range(10):
         claim = cast(Claim, SimpleNamespace(id=uuid.uuid4(), generation=1))
-        fields: dict[str, Any] = {"order_id": "1", "amount": 1, "currency": "UAH", "source": "pm_1"}
-        made = at_once(
-            [lambda c=claim: Payment.objects.made_once(claim=c, merchant=merchant, **fields)] * 4  # type: ignore[misc]
-        )
+        make = partial(Payment.objects.made_once, claim=claim, merchant=merchant, **ORDER)
+        made = at_once([make] * 4)
 
         assert len({row.pk for row, _ in made}) == 1
         assert [new for _, new in made].count(True) == 1
@@ -39,9 +41,7 @@ def test_another_life_of_a_key_makes_a_row_of_its_own(merchant: Merchant) -> Non
     key = uuid.uuid4()
     for generation in (1, 2):
         claim = cast(Claim, SimpleNamespace(id=key, generation=generation))
-        _, new = Payment.objects.made_once(
-            claim=claim, merchant=merchant, order_id="1", amount=1, currency="UAH", source="pm_1"
-        )
+        _, new = Payment.objects.made_once(claim=claim, merchant=merchant, **ORDER)
         assert new
 
 
