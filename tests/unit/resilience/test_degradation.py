@@ -1,6 +1,7 @@
 """R30: the ladder of a non-critical source, in parallel, each with a budget of its own."""
 
 import contextvars
+import queue
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -16,6 +17,7 @@ from idempotency.resilience import (
     Guard,
     LastGood,
     Part,
+    RetryPolicy,
     Rung,
     Source,
     current_deadline,
@@ -25,10 +27,14 @@ from idempotency.resilience import (
 from idempotency.telemetry import SourceDegraded, subscribe
 from tests.support.faketime import FakeTime
 
+ROOMY = RetryPolicy(attempts=1, attempt_timeout=5, series=5, reserve=0.02)
+"""Where time is not the question, so that a busy machine does not answer it."""
+
 
 def source_of(name: str, fetch: Callable[[Attempt], Any], **changed: Any) -> Source:
-    guard = changed.pop("guard", None) or Guard(name=name, effect=False, policy=SOURCE_POLICY)
-    return Source(name=name, guard=guard, fetch=fetch, **changed)
+    guard = Guard(name=name, effect=False, policy=ROOMY)
+    given: dict[str, Any] = {"name": name, "guard": guard, "fetch": fetch, "budget": 5.0}
+    return Source(**(given | changed))
 
 
 def fails(attempt: Attempt) -> Any:
@@ -106,7 +112,7 @@ def test_r30_sources_are_asked_in_parallel_and_none_is_waited_for_beyond_its_bud
 
     begun = time.monotonic()
     answer = degrade(
-        source_of("slow", hangs),
+        source_of("slow", hangs, budget=0.150),
         source_of("one", meets),
         source_of("two", meets),
         source_of("broken", fails),
@@ -120,24 +126,27 @@ def test_r30_sources_are_asked_in_parallel_and_none_is_waited_for_beyond_its_bud
         "broken": Rung.SKIPPED,
     }
     # 0.15 s, and what a busy machine adds; the hanging source takes 10 s.
-    assert seconds < 1.0
+    assert seconds < 5.0
 
 
 def test_r30_context_reaches_the_threads_with_a_budget_of_its_own() -> None:
     tenant: contextvars.ContextVar[str] = contextvars.ContextVar("tenant")
     tenant.set("merchant-a")
+    clock = FakeTime().clock
+    guard = Guard(name="a", effect=False, policy=SOURCE_POLICY, clock=clock)
+    seen: queue.Queue[tuple[str, float, float]] = queue.Queue()
 
-    def look(attempt: Attempt) -> tuple[str, float, float]:
+    def look(attempt: Attempt) -> None:
         deadline = current_deadline()
         assert deadline is not None
-        return tenant.get(), deadline.left(), attempt.timeout
+        seen.put((tenant.get(), deadline.left(), attempt.timeout))
 
-    with deadline_scope(Deadline.after(10)):
-        seen = degrade(source_of("a", look)).values["a"]
-    assert seen[0] == "merchant-a"
+    with deadline_scope(Deadline.after(10, clock)):
+        degrade(Source(name="a", guard=guard, fetch=look))
     # 150 ms, of which the call leaves 20.
-    assert 0 < seen[1] <= 0.150
-    assert 0 < seen[2] <= 0.130
+    who, budget, timeout = seen.get(timeout=5)
+    assert who == "merchant-a"
+    assert (budget, timeout) == pytest.approx((0.150, 0.130))
 
 
 def test_r30_r26_no_source_is_called_when_the_callers_own_time_is_over() -> None:
@@ -150,7 +159,7 @@ def test_r30_r26_no_source_is_called_when_the_callers_own_time_is_over() -> None
 
 def test_r30_a_source_with_an_open_breaker_goes_down_its_ladder_without_a_call() -> None:
     breaker = CircuitBreaker(name="rates")
-    guard = Guard(name="rates", effect=False, policy=SOURCE_POLICY, breaker=breaker)
+    guard = Guard(name="rates", effect=False, policy=ROOMY, breaker=breaker)
     for _ in range(10):
         degrade(source_of("rates", fails, guard=guard))
     called: list[int] = []
