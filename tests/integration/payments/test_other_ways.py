@@ -17,7 +17,6 @@ from payments.services import record_charge
 from tests.integration.payments.test_constraints import payment as pending
 from tests.integration.payments.test_races import at_once
 
-
 ORDER: dict[str, Any] = {"order_id": "1", "amount": 1, "currency": "UAH", "source": "pm_1"}
 
 
