@@ -14,7 +14,7 @@ from idempotency.resilience import BreakerSettings, CircuitBreaker, SharedStore
 from idempotency.telemetry import BreakerChanged, subscribe
 
 SETTINGS = BreakerSettings(
-    window=5, min_calls=4, ratio=0.5, open_seconds=0.5, probes=2, successes=2, lease=2.0
+    window=5, min_calls=4, ratio=0.5, open_seconds=0.5, probes=2, successes=2, lease=4.0
 )
 
 

@@ -35,7 +35,7 @@ def store_server(request: pytest.FixtureRequest) -> Store:
 @pytest.fixture
 def shared(store_server: Store) -> SharedStore:
     """Return the store as a process sees it."""
-    return SharedStore.connect(store_server.url, timeout=0.5)
+    return SharedStore.connect(store_server.url, timeout=2.0)
 
 
 @pytest.fixture

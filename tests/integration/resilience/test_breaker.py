@@ -63,7 +63,7 @@ def subject(request: pytest.FixtureRequest) -> Subject:
         time = FakeTime(now=0.0)
         return Subject(lambda settings: LocalMachine(settings, time.clock), time.pass_)
     server: Store = request.getfixturevalue(request.param)
-    store, name = SharedStore.connect(server.url, timeout=0.5), uuid.uuid4().hex
+    store, name = SharedStore.connect(server.url, timeout=2.0), uuid.uuid4().hex
     return Subject(lambda settings: SharedMachine(name, settings, store), really_pass)
 
 

@@ -29,7 +29,7 @@ def test_r30_other_processes_follow_within_the_refresh(store_server: Store) -> N
     here, there = (
         ReadOnlySwitch(
             name="shop",
-            store=SharedStore.connect(store_server.url, timeout=0.5),
+            store=SharedStore.connect(store_server.url, timeout=2.0),
             refresh=1,
             clock=time.clock,
         )
@@ -47,7 +47,7 @@ def test_r30_other_processes_follow_within_the_refresh(store_server: Store) -> N
 
 def test_r30_a_lost_store_keeps_the_last_known_mode(own_store: Store) -> None:
     time = FakeTime()
-    store = SharedStore.connect(own_store.url, timeout=0.5)
+    store = SharedStore.connect(own_store.url, timeout=2.0)
     switch = ReadOnlySwitch(name="shop", store=store, clock=time.clock)
     switch.on(actor="ops", reason="maintenance")
     own_store.kill()

@@ -157,6 +157,17 @@ def test_r30_r26_no_source_is_called_when_the_callers_own_time_is_over() -> None
     assert called == []
 
 
+def test_r30_r26_no_source_is_waited_for_beyond_the_callers_own_time() -> None:
+    release = threading.Event()
+    begun = time.monotonic()
+    with deadline_scope(Deadline.after(0.1)):
+        answer = degrade(source_of("a", lambda attempt: release.wait(10), budget=8))
+    seconds = time.monotonic() - begun
+    release.set()
+    assert answer.parts["a"].rung is Rung.SKIPPED
+    assert seconds < 4
+
+
 def test_r30_a_source_with_an_open_breaker_goes_down_its_ladder_without_a_call() -> None:
     breaker = CircuitBreaker(name="rates")
     guard = Guard(name="rates", effect=False, policy=ROOMY, breaker=breaker)
