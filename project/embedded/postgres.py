@@ -15,6 +15,7 @@ from project.embedded.server import HOST, Server, ServerFailed, package
 
 USER = "ledger"
 DATABASE = "ledger"
+INSIST_SECONDS = 1.5
 
 
 class Postgres(Server):
@@ -117,6 +118,16 @@ class Postgres(Server):
     def ready(self) -> bool:
         """Return whether it takes connections."""
         return self._run("pg_isready", "-q", "-h", HOST, "-p", str(self.port)).returncode == 0
+
+    def insist(self) -> None:
+        """Leave without a checkpoint: its children go with it, which a kill would leave behind."""
+        if self.process is None:
+            return
+        self.process.send_signal(signal.SIGQUIT)
+        try:
+            self.process.wait(INSIST_SECONDS)
+        except subprocess.TimeoutExpired:
+            self.kill()
 
     def settle(self) -> None:
         """Make the project's database, unless it is there."""

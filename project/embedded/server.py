@@ -95,8 +95,12 @@ class Server:
             try:
                 self.process.wait(grace)
             except subprocess.TimeoutExpired:
-                self.kill()
+                self.insist()
         self.process = None
+
+    def insist(self) -> None:
+        """End a server that did not stop in time."""
+        self.kill()
 
     def kill(self) -> None:
         """End the process by force, as a crash does."""

@@ -6,6 +6,7 @@ import stat
 from collections.abc import Iterator
 from pathlib import Path
 
+import psutil
 import psycopg
 import pytest
 import redis
@@ -163,3 +164,18 @@ def test_server_that_cannot_start_says_why(tmp_path: Path) -> None:
         shutil.rmtree(second.home)
     finally:
         first.stop()
+
+
+def test_postgres_that_does_not_stop_in_time_leaves_no_backend_behind(postgres: Postgres) -> None:
+    url = postgres.start()
+    assert postgres.process is not None
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute("CREATE TABLE much AS SELECT generate_series(1, 100000)")
+    server = psutil.Process(postgres.process.pid)
+    backends = server.children(recursive=True)
+    assert backends
+    postgres.stop(grace=0)
+    assert not server.is_running() or server.status() == psutil.STATUS_ZOMBIE
+    _, alive = psutil.wait_procs(backends, timeout=2)
+    assert [process for process in alive if process.status() != psutil.STATUS_ZOMBIE] == []
+    assert ask(postgres.start(), "SELECT count(*) FROM much") == 100000
