@@ -38,8 +38,9 @@ class Command(BaseCommand):
         with transaction.atomic():
             for name, codenames in ROLES.items():
                 _make(name, codenames)
-        for name, codenames in ROLES.items():
-            self.stdout.write(f"{name}: {', '.join(codenames)}")
+        if options["verbosity"] > 0:
+            for name, codenames in ROLES.items():
+                self.stdout.write(f"{name}: {', '.join(codenames)}")
 
 
 def _make(name: str, codenames: tuple[str, ...]) -> None:
