@@ -1,0 +1,178 @@
+"""The same client for coroutines. The store is asked in a thread: its writes wait for the disk."""
+
+from asyncio import to_thread
+from threading import Event
+from typing import Any, cast
+
+from idempotency.client.answer import Answer, Operation, Progress
+from idempotency.client.course import Course, seen
+from idempotency.client.errors import StillOpen
+from idempotency.client.intents import Intent, Intents
+from idempotency.client.terms import (
+    DEADLINE,
+    FOLLOW_DEADLINE,
+    POLICY,
+    Terms,
+    frozen,
+    headers_of,
+    monitor_of,
+    readable,
+)
+from idempotency.client.transports import answer_of, async_sender
+from idempotency.clock import SYSTEM, Clock
+from idempotency.exceptions import CallFailed, CallUnknown
+from idempotency.resilience import Attempt, Deadline, RetryPolicy, deadline_scope, journalled
+
+
+class AsyncClient:
+    """Sends operations to one server, each under one key; see `Client`.
+
+    Args:
+        http: an `AsyncClient` of httpx or httpx2, with the credentials in its headers.
+    """
+
+    def __init__(
+        self,
+        base_url: str,
+        *,
+        store: Intents,
+        http: Any,
+        policy: RetryPolicy = POLICY,
+        deadline: float = DEADLINE,
+        clock: Clock = SYSTEM,
+    ) -> None:
+        self._terms = Terms(base_url, store, policy, deadline, clock)
+        self._send = async_sender(http)
+        self._effects = self._terms.guard(effect=True)
+        self._reads = self._terms.guard(effect=False)
+
+    async def post(self, path: str, *, intent: str, **request: Any) -> Answer:
+        """POST, as `request` does."""
+        return await self.request("POST", path, intent=intent, **request)
+
+    async def request(
+        self,
+        method: str,
+        path: str,
+        *,
+        intent: str,
+        json: Any = None,
+        content: bytes | None = None,
+        content_type: str = "application/json",
+        deadline: float | None = None,
+    ) -> Answer:
+        """Do the operation that the intent names, once, and return its final answer.
+
+        Tries again, with the same key, what was not executed and what may have been; waits for what is in progress or
+        unknown. A second call with the same intent gets the same answer.
+
+        Raises:
+            CallFailed: certainly nothing happened; the same intent can be used again.
+            StillOpen: it may have happened, or is happening: call again with the same intent.
+            IntentChanged: the intent was begun with another request.
+            Misuse: the path leads to another server.
+        """
+        self._terms.url(path)
+        wanted = frozen(method, path, json_body=json, content=content, content_type=content_type)
+        found = await to_thread(self._terms.store.begin, name=intent, request=wanted)
+        return await self._do(found, deadline)
+
+    async def resume(
+        self, *, deadline: float | None = None
+    ) -> dict[str, Answer | StillOpen | CallFailed]:
+        """Finish what an earlier process began: everything in the store without a final answer, by intent."""
+        ends: dict[str, Answer | StillOpen | CallFailed] = {}
+        for intent in await to_thread(self._terms.store.unanswered):
+            try:
+                ends[intent.name] = await self._do(intent, deadline)
+            except (StillOpen, CallFailed) as error:
+                ends[intent.name] = error
+        return ends
+
+    async def renew(self, intent: str) -> None:
+        """Let an intent that was refused for good be tried again under a new key. Raises: NotRenewable."""
+        await to_thread(self._terms.store.renew, name=intent)
+
+    async def follow(
+        self, answer: Answer, *, progress: Progress | None = None, deadline: float = FOLLOW_DEADLINE
+    ) -> Operation:
+        """Return the operation that a 202 has promised, once it is done; `progress` is told each look.
+
+        Raises:
+            StillOpen: it is not done within the deadline, in seconds; the work goes on.
+            CallRejected: the monitor does not show it (any more).
+        """
+        url, clock = self._terms.url(monitor_of(answer)), self._terms.clock
+        limit, looks = Deadline.after(deadline, clock), 0
+        while True:
+            with deadline_scope(limit):
+                told = readable(await self._reads.acall(lambda attempt: self._look(url, attempt)))
+            operation = Operation.of(told)
+            if progress is not None:
+                progress(operation)
+            if operation.done:
+                return operation
+            word = told.wait(now=clock.wall())
+            pause = self._terms.policy.pause(looks, word=word, clock=clock)
+            looks += 1
+            if pause > limit.left():
+                raise StillOpen(f"{url} is not done yet", intent="", retry_after=pause)
+            await self._pause(pause)
+
+    # -- one operation -------------------------------------------------------------------------------------------------
+
+    async def _do(self, intent: Intent, deadline: float | None) -> Answer:
+        if intent.answer is not None:
+            return intent.answer
+        course = Course(intent, policy=self._terms.policy, clock=self._terms.clock)
+        limit = Deadline.after(deadline or self._terms.deadline, self._terms.clock)
+        while True:
+            with deadline_scope(limit), journalled(course.before_send):
+                answer = await self._series(course)
+            pause = course.pause(answer, limit)
+            if pause is None:
+                return await self._keep(course, answer)
+            await self._pause(pause)
+
+    async def _series(self, course: Course) -> Answer:
+        try:
+            found = await self._effects.acall(lambda attempt: self._attempt(course, attempt))
+        except (CallFailed, CallUnknown) as error:
+            ending = course.ended(error)
+            if course.nothing_happened(ending):
+                await to_thread(
+                    self._terms.store.loosen, name=course.intent.name, key=course.intent.key
+                )
+            raise ending from error
+        return cast(Answer, found)
+
+    async def _attempt(self, course: Course, attempt: Attempt) -> object:
+        intent = course.intent
+        raw = await self._send(
+            intent.request.method,
+            self._terms.url(intent.request.path),
+            headers_of(intent.request, intent.key),
+            intent.request.body,
+            attempt.timeout,
+        )
+        return course.take(answer_of(raw), raw)
+
+    async def _keep(self, course: Course, answer: Answer) -> Answer:
+        name, key = course.intent.name, course.intent.key
+        if course.is_final(answer):
+            await to_thread(self._terms.store.settle, name=name, key=key, answer=answer)
+        elif course.is_free(answer):
+            await to_thread(self._terms.store.loosen, name=name, key=key)
+        return answer
+
+    async def _look(self, url: str, attempt: Attempt) -> object:
+        raw = await self._send("GET", url, {"Accept": "application/json"}, None, attempt.timeout)
+        return seen(answer_of(raw), raw, clock=self._terms.clock)
+
+    async def _pause(self, seconds: float) -> None:
+        wake = Event()
+        try:
+            await to_thread(self._terms.clock.wait, wake, seconds)
+        finally:
+            # A cancelled wait leaves no thread behind.
+            wake.set()
