@@ -70,14 +70,15 @@ def test_apps_get_what_the_environment_says_and_no_more() -> None:
         IDEMPOTENCY_LEASE="60",
         PAYMENTS_GATEWAY_KEYED="0",
     )
-    for name, said in {
+    said: dict[str, dict[str, object]] = {
         "IDEMPOTENCY": {"LEASE": 60.0},
         "PAYMENTS": {"GATEWAY_KEYED": False},
-    }.items():
+    }
+    for name, values in said.items():
         before = silent[name]
         assert isinstance(before, dict)
-        assert found[name] == {**before, **said}
-        assert not before.keys() & said.keys()
+        assert found[name] == {**before, **values}
+        assert not before.keys() & values.keys()
 
 
 def test_malformed_value_stops_the_start_by_name() -> None:
