@@ -224,3 +224,33 @@ def cancel(
         )
         row = cursor.fetchone()
     return int(row[0]) if row else None
+
+
+def begin_again(*, connection: BaseDatabaseWrapper, key_id: uuid.UUID, gave_up: str) -> bool:
+    """Let work wait for a run at once, in a new cycle of attempts (R33): such as waits, and such as was given up.
+
+    Of what was given up nothing may have happened, nor may it still happen.
+
+    Args:
+        gave_up: the code of the error with which work is given up; one that ended otherwise is over.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"""
+            WITH again AS (
+                UPDATE idempotency_key AS k SET state = 'in_progress', token = k.token + 1, due_at = clock_timestamp(),
+                    settled_at = NULL, settled_by = '', evidence = '{{}}', needs_person_since = NULL,
+                    needs_person_reason = ''
+                FROM idempotency_operation AS o
+                WHERE k.id = %(id)s AND o.key_id = k.id AND k.deferred AND (
+                    k.state = 'in_progress' AND k.due_at IS NOT NULL
+                    OR k.state = 'completed' AND o.error ->> 'code' = %(gave_up)s
+                        AND NOT EXISTS ({OPEN_STEP}) AND NOT EXISTS ({APPLIED_STEP}))
+                RETURNING k.id
+            )
+            UPDATE idempotency_operation AS o SET cycle_attempts = 0, error = NULL, updated_at = clock_timestamp()
+            FROM again WHERE o.key_id = again.id
+            """,
+            {"id": key_id, "gave_up": gave_up},
+        )
+        return bool(cursor.rowcount == 1)
