@@ -110,11 +110,10 @@ def _retry(id: uuid.UUID, actor: str, reason: str, evidence: Mapping[str, Any]) 
 def _not_retryable(seen: Look) -> str:
     if seen.work is None:
         return "It has no deferred work."
-    waits = seen.key.due_at is not None
+    if seen.key.due_at is not None or (seen.work.error or {}).get("code") == "gave-up":
+        return ""
     return (
-        ""
-        if waits or seen.work.error is not None
-        else "Only work that waits or ended with an error can be retried."
+        "Only work that waits or was given up begins again; what was refused or cancelled is over."
     )
 
 

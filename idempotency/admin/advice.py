@@ -102,8 +102,9 @@ ADVICE = {
         "ended, error",
         "bad",
         "The deferred work ended without success: it gave up, was refused or was cancelled.",
-        "It could not be done. We can start it again, it then goes on under the same key.",
-        "Read the error below. When its cause is gone, retry the operation.",
+        "It was not done. If it was given up we can start it again, under the same key.",
+        "Read the error in the timeline. Work that was given up is retried once its cause is gone; a refusal or a "
+        "cancellation is final.",
     ),
     Situation.RELEASED: Advice(
         "released",

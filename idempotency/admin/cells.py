@@ -10,13 +10,18 @@ from idempotency.admin.detail import Look
 from idempotency.admin.moments import Moment
 
 
-def two_lines(seen: Look) -> SafeString:
-    """Show the line to read aloud, in two."""
+def two_lines(first: str, second: str) -> SafeString:
+    """Show what matters, and below it what may be read too."""
     return format_html(
-        '<span class="idem-about">{}</span><span class="idem-standing">{}</span>',
-        seen.subject,
-        seen.standing,
+        '<span class="idem-cell"><span class="idem-about">{}</span><span class="idem-standing">{}</span></span>',
+        first,
+        second,
     )
+
+
+def headline(seen: Look) -> SafeString:
+    """Show the line to read aloud, in two."""
+    return two_lines(seen.subject, seen.standing)
 
 
 def badge(seen: Look) -> SafeString:

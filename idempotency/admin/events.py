@@ -13,6 +13,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from idempotency.admin.base import ConsoleAdmin
+from idempotency.admin.cells import two_lines
 from idempotency.admin.moments import Moment
 from idempotency.admin.redaction import evidence
 from idempotency.admin.timeline import event_title
@@ -83,11 +84,7 @@ class EventAdmin(ConsoleAdmin):
     def what(self, event: Event) -> SafeString:
         """Show the kind of event, and its facts."""
         facts, _ = evidence({k: v for k, v in event.detail.items() if k != "form"}, revealed=False)
-        return format_html(
-            '<span class="idem-about">{}</span><span class="idem-standing">{}</span>',
-            event_title(event),
-            ", ".join(f"{name}: {value}" for name, value in facts.items()),
-        )
+        return two_lines(event_title(event), ", ".join(f"{k}: {v}" for k, v in facts.items()))
 
     @admin.display(description="When")
     def seen(self, event: Event) -> SafeString:

@@ -13,7 +13,6 @@ from django.http.response import HttpResponseBase
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
-from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.views.decorators.cache import never_cache
 
@@ -22,7 +21,7 @@ from idempotency.admin.acting import Offer, allowed, applicable, back, perform, 
 from idempotency.admin.actions import ACTIONS
 from idempotency.admin.base import ConsoleAdmin
 from idempotency.admin.bulk import BulkPages
-from idempotency.admin.cells import badge, since, two_lines
+from idempotency.admin.cells import badge, headline, since, two_lines
 from idempotency.admin.detail import Look, glance, look, page
 from idempotency.admin.export import as_csv
 from idempotency.admin.filters import AgeFilter, KeyState
@@ -40,7 +39,7 @@ class KeyAdmin(BulkPages, ConsoleAdmin):
     """The list of keys, and the page of each."""
 
     change_list_template = "admin/idempotency/change_list.html"
-    list_display = ("state_shown", "about", "seen", "reference_shown", "key_shown")
+    list_display = ("state_shown", "about", "seen", "names")
     list_display_links = ("about",)
     list_filter = (KeyState, AgeFilter)
     # What is searched is up to `search.keys_for`; Django shows the box if there is a field.
@@ -65,10 +64,10 @@ class KeyAdmin(BulkPages, ConsoleAdmin):
 
     # -- columns -----------------------------------------------------------------------------------
 
-    @admin.display(description="What and how it stands")
+    @admin.display(description="What")
     def about(self, key: Key) -> SafeString:
         """Show the line to read aloud."""
-        return two_lines(glance(key))
+        return headline(glance(key))
 
     @admin.display(description="State")
     def state_shown(self, key: Key) -> SafeString:
@@ -80,17 +79,11 @@ class KeyAdmin(BulkPages, ConsoleAdmin):
         """Show when the key was claimed first."""
         return since(key.created_at)
 
-    @admin.display(description="Reference")
-    def reference_shown(self, key: Key) -> str:
-        """Show the order, unless somebody put a card number there."""
-        return mask(key.reference)
-
-    @admin.display(description="Key and caller")
-    def key_shown(self, key: Key) -> SafeString:
-        """Show the start of the key, and whose it is."""
+    @admin.display(description="Reference and key")
+    def names(self, key: Key) -> SafeString:
+        """Show what the caller calls it; a card number that somebody put there is masked."""
         text = mask(key.key)
-        short = text if len(text) <= 24 else f"{text[:23]}…"
-        return format_html('{}<span class="idem-standing">{}</span>', short, key.scope)
+        return two_lines(mask(key.reference) or "–", text if len(text) <= 24 else f"{text[:23]}…")
 
     # -- pages -------------------------------------------------------------------------------------
 
@@ -132,7 +125,7 @@ class KeyAdmin(BulkPages, ConsoleAdmin):
         if KeyState.chosen(request) in ("open", "unknown", "person") and allowed(
             request, ACTIONS["ask"]
         ):
-            tools.append(("Ask the gateway about these", self._address("bulk", "ask", query=query)))
+            tools.append(("Ask about these", self._address("bulk", "ask", query=query)))
         if request.user.has_perm("idempotency.export_keys"):
             tools.append(("Export as CSV", self._address("export", query=query)))
         extra = {"title": "Keys", "tools": tools, **(extra_context or {})}
@@ -202,10 +195,13 @@ class KeyAdmin(BulkPages, ConsoleAdmin):
         seen = look(key)
         context = self._context(request, seen, title=seen.subject)
         context |= page(seen, revealed=revealed)
-        context["actions"] = [
+        offers = [
             Offer(a.label, self._address("act", key.pk, a.name), a.refusal(seen), a.danger)
             for a in applicable(request, seen)
         ]
+        context["actions"] = [offer for offer in offers if not offer.refusal]
+        # Of a settled key nobody expects that something can be done; of an open one they do.
+        context["refused"] = [o for o in offers if o.refusal] if key.settled_at is None else []
         context["may_reveal"] = request.user.has_perm("idempotency.view_payload")
         return TemplateResponse(request, "admin/idempotency/key/detail.html", context)
 

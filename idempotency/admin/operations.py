@@ -16,7 +16,7 @@ from idempotency.admin.acting import allowed
 from idempotency.admin.actions import ACTIONS
 from idempotency.admin.base import ConsoleAdmin
 from idempotency.admin.bulk import BulkPages
-from idempotency.admin.cells import badge, since, two_lines
+from idempotency.admin.cells import badge, headline, since
 from idempotency.admin.detail import glance
 from idempotency.admin.filters import AgeFilter, OperationState
 from idempotency.conf import conf
@@ -57,10 +57,10 @@ class OperationAdmin(BulkPages, ConsoleAdmin):
 
     # -- columns -----------------------------------------------------------------------------------
 
-    @admin.display(description="What and how it stands")
+    @admin.display(description="What")
     def about(self, work: Operation) -> SafeString:
         """Show the line to read aloud."""
-        return two_lines(glance(work.key))
+        return headline(glance(work.key))
 
     @admin.display(description="State")
     def state_shown(self, work: Operation) -> SafeString:

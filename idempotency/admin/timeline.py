@@ -9,7 +9,7 @@ from idempotency.admin.redaction import evidence, shown
 from idempotency.conf import conf
 from idempotency.http.header import mask
 from idempotency.models import Event, Key, Operation, Sender, Step
-from idempotency.types import Ending
+from idempotency.types import Ending, State
 
 MOST = 200
 """Lines of one kind, the latest: a key that was tried for weeks must not make its page slow."""
@@ -81,9 +81,10 @@ def _of_key(key: Key, revealed: bool) -> Iterator[Line]:
         yield Line(key.needs_person_since, "A person is needed", tone="bad", facts=why)
     if key.settled_at is not None:
         answered = {} if key.status is None or key.deferred else {"answer": str(key.status)}
-        evidence = shown(key.evidence, revealed=revealed) if key.evidence else ""
-        word = "completed" if key.state == "completed" else "released: nothing happened"
-        yield Line(key.settled_at, f"Settled as {word}", key.settled_by, "good", answered, evidence)
+        facts, rest = evidence(key.evidence, revealed=revealed)
+        what = "completed" if key.state == State.COMPLETED else "released: nothing happened"
+        told = answered | facts
+        yield Line(key.settled_at, f"Settled as {what}", f"by {key.settled_by}", "good", told, rest)
 
 
 def _of_work(work: Operation | None, revealed: bool) -> Iterator[Line]:
@@ -166,6 +167,8 @@ def _of_sender(sender: Sender, name: str, revealed: bool) -> Iterator[Line]:
 
 _KINDS = {
     "asked": "The gateway was asked, by hand",
+    "retried": "A person let the work begin again",
+    "cancelled": "A person cancelled the work",
     "settled-by-hand": "A person settled it",
     "late-news": "Late news: it happened although the key says otherwise",
     "staff-ask": "Somebody asked the gateway from this console",

@@ -24,6 +24,7 @@ def make_key(**fields: Any) -> Key:
     number = next(_numbers)
     state = fields.pop("state", State.IN_PROGRESS)
     at = fields.pop("at", ago(minutes=2))
+    reference = fields.pop("reference", str(880 + number))
     defaults: dict[str, Any] = {
         "id": uuid7_at(at),
         "scope": "tenant 1, user 7",
@@ -36,8 +37,8 @@ def make_key(**fields: Any) -> Key:
         "state": state,
         "created_at": at,
         "claimed_at": at,
-        "reference": str(880 + number),
-        "summary": f"Charge of 12.00 UAH for order {880 + number}",
+        "reference": reference,
+        "summary": f"Charge of 12.00 UAH for order {reference}",
         "call_begun": True,
         **_BY_STATE[State(state)](at),
     }

@@ -8,17 +8,22 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import User
 from django.db import connections
-from django.http import HttpResponse
 from django.test import Client
 from django.urls import reverse
 from rest_framework.test import APIClient
 
-from idempotency import operations
 from idempotency.exceptions import CallFailed
 from idempotency.models import Event, Key
 from idempotency.types import Pending, State
 from tests.integration.admin.conftest import Login
-from tests.support.factories import make_key, make_step, make_variety, make_waiting
+from tests.support.factories import (
+    ago,
+    make_key,
+    make_step,
+    make_variety,
+    make_waiting,
+    make_work,
+)
 from tests.support.host import other_side
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -49,15 +54,12 @@ def address_of(key: Key, action: str) -> str:
     return reverse("admin:idempotency_key_act", args=(key.pk, action))
 
 
-def send(client: Client, address: str, **fields: str) -> HttpResponse:
+def send(client: Client, address: str, **fields: str) -> Any:
     """Open the form, fill it in, send it: as a person does."""
     page = client.get(address).content.decode()
     found = re.search(r'name="form" value="([^"]+)"', page)
     assert found, page
-    response: HttpResponse = client.post(
-        address, {"form": found[1], "reason": REASON, **fields}, follow=True
-    )
-    return response
+    return client.post(address, {"form": found[1], "reason": REASON, **fields}, follow=True)
 
 
 # -- ask ---------------------------------------------------------------------------------------------------------------
@@ -129,8 +131,10 @@ def test_two_people_pressing_at_once_have_one_effect(login: Login) -> None:
         connections.close_all()
 
     threads = [threading.Thread(target=press, args=(client,)) for client in clients]
-    [thread.start() for thread in threads]
-    [thread.join() for thread in threads]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
     key.refresh_from_db()
     assert key.state == State.COMPLETED
     assert len(other_side.effects) == 1
@@ -197,15 +201,38 @@ def test_the_second_person_is_told_who_was_first(login: Login) -> None:
 # -- deferred work -----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("action", ["retry", "cancel"])
-def test_deferred_work_is_retried_and_cancelled_by_its_id(
-    login: Login, monkeypatch: pytest.MonkeyPatch, action: str
-) -> None:
-    asked: list[dict[str, Any]] = []
-    monkeypatch.setattr(operations, action, lambda **given: asked.append(given), raising=False)
-    key, work = make_waiting()
-    send(login("operations"), address_of(key, action))
-    assert asked == [{"operation_id": work.pk, "actor": "operations", "reason": REASON}]
+def test_work_that_waits_is_begun_again_and_cancelled(login: Login) -> None:
+    key, work = make_waiting(work={"attempts": 2, "cycle_attempts": 2})
+    client = login("operations")
+    page = send(client, address_of(key, "retry")).content.decode()
+    assert "A new cycle of runs begins now" in page
+    assert "A person let the work begin again" in page
+    work.refresh_from_db()
+    assert work.cycle_attempts == 0
+    assert "It is cancelled." in send(client, address_of(key, "cancel")).content.decode()
+    key.refresh_from_db()
+    assert (key.state, key.settled_by) == (State.COMPLETED, "operations")
+
+
+def test_work_that_moved_meanwhile_is_refused_in_words(login: Login) -> None:
+    key, _ = make_waiting()
+    client, address = login("operations"), address_of(key, "cancel")
+    page = client.get(address).content.decode()
+    form = re.findall(r'name="form" value="([^"]+)"', page)[0]
+    Key.objects.filter(pk=key.pk).update(due_at=None, lease_until=ago(seconds=-30))
+    answer = client.post(address, {"form": form, "reason": REASON}, follow=True)
+    assert "Refused: Too late" in answer.content.decode()
+    assert Event.objects.filter(kind="staff-refused").count() == 1
+
+
+def test_work_that_was_given_up_is_retried_in_bulk(login: Login) -> None:
+    for code in ("gave-up", "gave-up", "cancelled"):
+        failed = make_key(state=State.COMPLETED, deferred=True, status=202)
+        make_work(failed, attempts=3, cycle_attempts=3, error={"code": code})
+    address = reverse("admin:idempotency_operation_bulk", args=("retry",)) + "?state=failed"
+    page = send(login("operations"), address).content.decode()
+    assert "2 of 2 done" in page
+    assert Key.objects.filter(due_at__isnull=False).count() == 2
 
 
 def test_work_that_has_begun_is_not_offered_for_cancelling(login: Login) -> None:

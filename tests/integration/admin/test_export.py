@@ -17,7 +17,7 @@ EXPORT = reverse("admin:idempotency_key_export")
 def rows_of(login: Login, query: str = "state=all") -> list[dict[str, str]]:
     response = login("operations").get(f"{EXPORT}?{query}")
     assert response.streaming
-    text = b"".join(response).decode("utf-8-sig")  # type: ignore[arg-type]
+    text = b"".join(response).decode("utf-8-sig")
     return list(csv.DictReader(io.StringIO(text)))
 
 
