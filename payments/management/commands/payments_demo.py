@@ -4,7 +4,8 @@ from typing import Any
 
 from django.conf import settings
 from django.contrib.auth import get_user_model
-from django.contrib.auth.models import Permission
+from django.contrib.auth.models import Group, Permission
+from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError
 from django.db import transaction
 from rest_framework.authtoken.models import Token
@@ -14,11 +15,8 @@ from payments.models import Account, ApiUser, Merchant
 MERCHANTS = {"a": ("Merchant A", "UAH"), "b": ("Merchant B", "EUR")}
 BALANCE = 1_000_000
 
-VIEWED = ("idempotency", "payments")
-OPERATED = (
-    ("idempotency", ("lookup_key", "settle_key", "retry_operation", "cancel_operation")),
-    ("payments", ("operate_payments",)),
-)
+SUPPORT, OPERATIONS = "Idempotency: support", "Idempotency: operations"
+"""Two of the groups that `idempotency_roles` makes."""
 
 
 class Command(BaseCommand):
@@ -37,9 +35,10 @@ class Command(BaseCommand):
         with transaction.atomic():
             for letter, (name, currency) in MERCHANTS.items():
                 _merchant(letter, name, currency)
+            call_command("idempotency_roles", verbosity=0)
             _login("admin", is_superuser=True)
-            _login("support", permissions=_viewing())
-            _login("ops", permissions=[*_viewing(), *_operating()])
+            _login("support", group=SUPPORT, permissions=_viewing())
+            _login("ops", group=OPERATIONS, permissions=[*_viewing(), *_operating()])
         self.stdout.write("Demo accounts are there: demo-merchant-a, demo-merchant-b (tokens).")
 
 
@@ -57,29 +56,24 @@ def _merchant(letter: str, name: str, currency: str) -> None:
         )
 
 
-def _login(name: str, *, is_superuser: bool = False, permissions: Any = ()) -> None:
+def _login(
+    name: str, *, is_superuser: bool = False, group: str = "", permissions: Any = ()
+) -> None:
     user, new = get_user_model().objects.get_or_create(
         username=name, defaults={"is_staff": True, "is_superuser": is_superuser}
     )
     if new:
         user.set_password(name)
         user.save(update_fields=["password"])
+    user.groups.add(*Group.objects.filter(name=group))
     user.user_permissions.add(*permissions)
 
 
 def _viewing() -> list[Permission]:
-    return list(
-        Permission.objects.filter(
-            content_type__app_label__in=VIEWED, codename__startswith="view_"
-        ).exclude(codename="view_payload")
-    )
+    ours = Permission.objects.filter(content_type__app_label="payments")
+    return list(ours.filter(codename__startswith="view_"))
 
 
 def _operating() -> list[Permission]:
-    return [
-        permission
-        for app, codenames in OPERATED
-        for permission in Permission.objects.filter(
-            content_type__app_label=app, codename__in=codenames
-        )
-    ]
+    ours = Permission.objects.filter(content_type__app_label="payments")
+    return list(ours.filter(codename="operate_payments"))
