@@ -1,29 +1,9 @@
-"""What happens here, told as events: code emits; listeners log, count and signal. Pure Python.
+"""The catalogue: every event that is emitted here. It is published: a rename is breaking."""
 
-The catalogue is every `Event` in this file (`catalogue()`). It is published: a rename is breaking.
-A field named in `LABELS` takes few values and may become a metric's label; any other field is a
-measure, or a detail for people and logs, never a label.
-"""
-
-import logging
-from collections.abc import Callable
 from dataclasses import dataclass
-from threading import Lock
-from typing import Any, ClassVar, TypeVar
+from typing import ClassVar
 
-logger = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class Event:
-    """The root of the catalogue."""
-
-    LABELS: ClassVar[tuple[str, ...]] = ()
-
-    def labels(self) -> dict[str, str]:
-        """Return the fields of few values as text, fit for a metric's labels."""
-        return {name: str(getattr(self, name)) for name in self.LABELS}
-
+from idempotency.telemetry.bus import Event
 
 # -- outside calls ---------------------------------------------------------------------------------
 
@@ -156,6 +136,61 @@ class KeyMet(Event):
 
 
 @dataclass(frozen=True, slots=True)
+class KeySettled(Event):
+    """A key's state moved to an ending, and that is committed; told once, whoever moved it."""
+
+    LABELS: ClassVar[tuple[str, ...]] = ("operation", "state", "by")
+
+    operation: str
+    state: str
+    """`completed`, `released` or `unknown`."""
+    by: str
+    """`request`, `worker`, `message`, `reconciler`, `caller` or `staff`; of an unknown one `run` or `lease`."""
+    seconds: float
+    """Since the key was first claimed."""
+    deferred: bool
+    key_id: str
+    key_hash: str
+    """Tells two keys apart in a log without showing them."""
+    request_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class PersonNeeded(Event):
+    """A key waits for a person from now on."""
+
+    LABELS: ClassVar[tuple[str, ...]] = ("operation",)
+
+    operation: str
+    reason: str
+    key_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class LateNews(Event):
+    """Something happened outside that the key's settlement does not say."""
+
+    LABELS: ClassVar[tuple[str, ...]] = ("heard_by",)
+
+    heard_by: str
+    """`reconciler`, or the host's word, e.g. `event`."""
+    state: str
+    key_id: str
+    """Empty where nobody knows of which key it is."""
+
+
+@dataclass(frozen=True, slots=True)
+class KeyReconciled(Event):
+    """A key whose outcome was in doubt has been asked about."""
+
+    LABELS: ClassVar[tuple[str, ...]] = ("decision",)
+
+    decision: str
+    """The word of the report, e.g. `applied`, `not-applied`, `unreachable` or `needs-person`."""
+    key_id: str
+
+
+@dataclass(frozen=True, slots=True)
 class RunEnded(Event):
     """A claimed key's work has ended."""
 
@@ -197,46 +232,32 @@ class NudgeLost(Event):
     """`queue-full`, or the error's class."""
 
 
-# -- the bus ---------------------------------------------------------------------------------------
-
-E = TypeVar("E", bound=Event)
+# -- operating it ----------------------------------------------------------------------------------
 
 
-class _Bus:
-    """Who listens. Copied on write, so that emitting takes no lock."""
+@dataclass(frozen=True, slots=True)
+class TurnEnded(Event):
+    """One turn of a recurring task is over."""
 
-    def __init__(self) -> None:
-        self.lock = Lock()
-        self.listeners: tuple[tuple[type[Event], Callable[[Any], None]], ...] = ()
+    LABELS: ClassVar[tuple[str, ...]] = ("task", "result")
 
-
-_bus = _Bus()
-
-
-def emit(event: Event) -> None:
-    """Tell every listener of this kind of event, in the caller's thread.
-
-    A listener that fails is logged and skipped: watching must not change what is watched.
-    """
-    for kind, listener in _bus.listeners:
-        if isinstance(event, kind):
-            try:
-                listener(event)
-            except Exception:
-                logger.exception("A listener failed on %s", type(event).__name__)
+    task: str
+    """`wake`, `reconcile` or `purge`."""
+    result: str
+    """`ok` or `failed`."""
+    seconds: float
 
 
-def subscribe(kind: type[E], listener: Callable[[E], None]) -> Callable[[], None]:
-    """Call the listener with each event of that kind (`Event`: all); return what ends it."""
-    entry: tuple[type[Event], Callable[[Any], None]] = (kind, listener)
-    with _bus.lock:
-        _bus.listeners = (*_bus.listeners, entry)
+@dataclass(frozen=True, slots=True)
+class StaffActed(Event):
+    """A person did something in the console, or was refused it."""
 
-    def unsubscribe() -> None:
-        with _bus.lock:
-            _bus.listeners = tuple(known for known in _bus.listeners if known is not entry)
+    LABELS: ClassVar[tuple[str, ...]] = ("action",)
 
-    return unsubscribe
+    action: str
+    """The kind of the event in the audit, e.g. `staff-settle`."""
+    actor: str
+    key_id: str
 
 
 def catalogue() -> tuple[type[Event], ...]:
