@@ -139,13 +139,21 @@ def _close(
     """Write the ending; where the database fails in the middle of it, find out what it kept (R19)."""
     try:
         if isinstance(error, Fenced):
-            claim.phases.roll_back()
-            return Overtaken()
+            return _fenced(claim, error)
         if claim.phases.is_open:
             return write()
     except Error as broken:
         return _recover(claim, settler, error or broken)
     return _recover(claim, settler, error)
+
+
+def _fenced(claim: Claim, error: Fenced) -> Ended:
+    """Undo what was done since; the ending of a call that is in the open phase is evidence, and stays (R22)."""
+    if claim.called and claim.phases.is_open:
+        claim.phases.undo_effects()
+        return _unsettled(claim, error)
+    claim.phases.roll_back()
+    return Overtaken()
 
 
 def _after_value(claim: Claim, settler: Settler[T], value: T) -> Ended:

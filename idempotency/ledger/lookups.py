@@ -10,6 +10,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 
 from idempotency.ledger.evidence import SenderView, Snapshot, StepView
 from idempotency.ledger.process import ProcessIdentity, current_process
+from idempotency.ledger.settlement import OPEN_SENDER
 from idempotency.ledger.values import Identity
 from idempotency.types import Ending, OpenStep, OutsideResult, State
 
@@ -218,12 +219,10 @@ def stop_watching(*, connection: BaseDatabaseWrapper, key_id: uuid.UUID) -> None
     """End the watch over a key none of whose senders can act any more."""
     with connection.cursor() as cursor:
         cursor.execute(
-            """
+            f"""
             UPDATE idempotency_key AS k SET watched = false,
                 next_lookup_at = CASE WHEN state = 'unknown' THEN next_lookup_at END
-            WHERE id = %s AND NOT EXISTS (
-                SELECT FROM idempotency_step s JOIN idempotency_sender x ON x.step_id = s.id
-                WHERE s.key_id = k.id AND s.generation = k.generation AND x.ending IS NULL)
+            WHERE id = %s AND NOT EXISTS ({OPEN_SENDER})
             """,
             [key_id],
         )

@@ -26,9 +26,11 @@ APPLIED_STEP = """
     WHERE s.key_id = k.id AND s.generation = k.generation AND s.applied_at IS NOT NULL
 """
 
-_OPEN_SENDER = """
+# A sender that may yet contradict how the key was settled.
+OPEN_SENDER = """
     SELECT FROM idempotency_step s JOIN idempotency_sender x ON x.step_id = s.id
-    WHERE s.key_id = k.id AND s.generation = k.generation AND x.ending IS NULL
+    WHERE s.key_id = k.id AND s.generation = k.generation
+      AND (x.ending IS NULL OR x.ending = 'ambiguous' AND s.applied_at IS NULL)
 """
 
 
@@ -125,6 +127,7 @@ def wait_again(
     token: int,
     delay: float,
     tolerate: bool = False,
+    over_applied: bool = False,
 ) -> bool:
     """Give up the lease of a deferred key until `delay` seconds from now: certainly nothing happened.
 
@@ -132,14 +135,16 @@ def wait_again(
 
     Args:
         tolerate: as for `release`.
+        over_applied: the next run gets what is applied from the record, and does the rest.
     """
+    applied = "" if over_applied else f"AND NOT EXISTS ({APPLIED_STEP})"
     return _write(
         connection,
         f"""
         UPDATE idempotency_key AS k SET lease_until = NULL, token = k.token + 1,
             due_at = clock_timestamp() + %(delay)s * interval '1 second'
         WHERE k.id = %(id)s AND k.token = %(token)s AND k.state = 'in_progress' AND k.deferred
-          AND NOT EXISTS ({_open_step(tolerate=tolerate)}) AND NOT EXISTS ({APPLIED_STEP})
+          AND NOT EXISTS ({_open_step(tolerate=tolerate)}) {applied}
         """,
         {"id": key_id, "token": token, "delay": delay},
     )
@@ -261,7 +266,7 @@ def watch(*, connection: BaseDatabaseWrapper, key_id: uuid.UUID, after: float) -
         f"""
         UPDATE idempotency_key AS k SET watched = true, lookups = 0,
             next_lookup_at = clock_timestamp() + %(after)s * interval '1 second'
-        WHERE k.id = %(id)s AND EXISTS ({_OPEN_SENDER})
+        WHERE k.id = %(id)s AND EXISTS ({OPEN_SENDER})
         """,
         {"id": key_id, "after": after},
     )

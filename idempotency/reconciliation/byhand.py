@@ -5,13 +5,14 @@ evidence; it is recorded with them.
 """
 
 import uuid
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 
 from django.db import connections
 
 from idempotency.answers import RequestSettler
 from idempotency.conf import conf
+from idempotency.exceptions import CallError
 from idempotency.http import problem
 from idempotency.ledger import history, lookups, settlement
 from idempotency.ledger.evidence import Snapshot, StepView
@@ -22,6 +23,7 @@ from idempotency.reconciliation.ending import settle, stand_in, take
 from idempotency.reconciliation.findings import Findings, judge
 from idempotency.reconciliation.report import Refused, Report
 from idempotency.reconciliation.single import reconcile
+from idempotency.resilience import Deadline, deadline_scope
 from idempotency.types import Absent, Applied, Ending, State
 
 
@@ -100,16 +102,33 @@ def _did_not_happen(
 ) -> Report:
     if any(step.result is not None for step in seen.steps):
         raise Refused("A step is recorded as applied: it happened, at least in part.")
+    open_steps = [step for step in seen.steps if step.is_open]
+    _ask_once_more(open_steps, resolver)
     settled = Settlement(by=actor, evidence={"reason": reason, **evidence})
-    if any(_may_still_act(seen, step) for step in seen.steps if step.is_open):
+    if any(_may_still_act(seen, step) for step in open_steps):
         return _close_as_not_done(seen, resolver, settled)
     findings = Findings(endings={step.name: Absent() for step in seen.steps})
-    for step in seen.steps:
-        for sender in step.senders:
-            if sender.ending is Ending.AMBIGUOUS or (sender.ending is None and sender.dead_at):
-                findings.ended[sender.id] = (Ending.ABSENT, {"by": actor, "reason": reason})
-            findings.tolerated |= sender.ending is None and not sender.dead_at
+    for step in open_steps:
+        absence = step.absence_counts(looked_at=seen.looked_at)
+        if absence.wait_until is not None:
+            wait = (absence.wait_until - seen.looked_at).total_seconds()
+            raise Refused(f"The settling time is not over: ask again in {wait:.0f} seconds.")
+        for sender in absence.proven:
+            findings.ended[sender] = (Ending.ABSENT, {"by": actor, "reason": reason})
+        findings.tolerated |= absence.tolerated
     return settle(seen, findings, resolver, by=actor)
+
+
+def _ask_once_more(steps: Sequence[StepView], resolver: Resolver) -> None:
+    """Refuse a "no" that the other side contradicts: what a person saw some time ago may have changed (R36)."""
+    for step in steps:
+        try:
+            with deadline_scope(Deadline.after(conf.REQUEST_BUDGET)):
+                answer = resolver.look_up(step=step.open_step)
+        except CallError as error:
+            raise Refused(f"The other side cannot be asked now: {error}") from error
+        if isinstance(answer, Applied):
+            raise Refused(f"The other side says that it happened: {answer.result.reference}.")
 
 
 def _may_still_act(seen: Snapshot, step: StepView) -> bool:

@@ -11,7 +11,7 @@ from idempotency import telemetry
 from idempotency.answers import RequestSettler
 from idempotency.clock import SYSTEM
 from idempotency.conf import conf
-from idempotency.execution import Settled, execute
+from idempotency.execution import Overtaken, Settled, execute
 from idempotency.ledger import lookups, settlement
 from idempotency.ledger.acquire import Won
 from idempotency.ledger.claim import Claim
@@ -19,7 +19,7 @@ from idempotency.ledger.evidence import Snapshot
 from idempotency.ledger.phases import Phases, phase
 from idempotency.ledger.values import Settlement
 from idempotency.operations.registry import Resolver
-from idempotency.operations.runner import resume_or_give_up
+from idempotency.operations.resuming import resume_or_give_up
 from idempotency.reconciliation.findings import Findings
 from idempotency.reconciliation.later import put_off
 from idempotency.reconciliation.report import Report
@@ -122,12 +122,11 @@ def _finish(
     telemetry.emit(telemetry.RunEnded(claim.operation, "reconciler", name, took, str(seen.id)))
     if isinstance(ended, Settled):
         return Report(seen.id, decision, State.COMPLETED)
-    error = getattr(ended, "error", None)
-    put_off(
-        seen.id,
-        answered=True,
-        needs_person=f"It cannot be finished: {type(error).__name__}: {error}" if error else "",
-    )
+    if isinstance(ended, Overtaken):
+        return Report(seen.id, "moved", seen.state)
+    error = ended.error
+    why = f"{type(error).__name__}: {error}" if error else "it was answered with a failure"
+    put_off(seen.id, answered=True, needs_person=f"It cannot be finished: {why}")
     return Report(seen.id, "needs-person", State.UNKNOWN, str(error or ""))
 
 

@@ -17,7 +17,7 @@ def watch(seen: Snapshot) -> Report:
     resolver = resolver_of(seen.identity.operation)
     findings = Findings()
     for step in seen.steps:
-        quiet = all(s.ending is not None for s in step.senders)
+        quiet = not step.is_open and all(s.ending is not None for s in step.senders)
         if quiet or resolver is None:
             continue
         try:
