@@ -18,6 +18,12 @@ SOURCES = """A token of the gateway, never a card number. In the sandbox:
 | `pm_card_chargeDeclined` | 402 `payment-declined`; a repeat replays it |
 | `pm_card_authenticationRequired` | 402 `action-required` |
 | `pm_card_processing` | 201, its status `processing` |
+| `pm_sandbox_slow` | 201 after 2 seconds; the same request meanwhile: 409 `in-progress` |
+| `pm_sandbox_lostAnswer` | 504 `outcome-unknown`, repeats 409; after some seconds 201, replayed |
+| `pm_sandbox_lateSuccess` | the same, where the gateway did it 5 seconds after its answer was lost |
+| `pm_sandbox_unavailable` | 503 `gateway-unavailable`: nothing was done, and the key is free |
+
+Several failures in a row open the circuit for everybody: 503 `circuit-open`, for some seconds.
 """
 
 

@@ -22,6 +22,10 @@ Test tokens (the table itself: `api/tokens.py`):
 | `pm_card_processing` | `processing`, decided by POST /_sim/webhooks or `settle_after` |
 | `pm_usBankAccount` | `processing`; its refunds are `pending`, decided likewise |
 | `pm_card_pendingRefund` | succeeds; its refunds are `pending`, decided likewise |
+| `pm_sandbox_slow` | succeeds, and answers 2 s later |
+| `pm_sandbox_lostAnswer` | succeeds, and the answer is lost, each time |
+| `pm_sandbox_lateSuccess` | the answer is lost, and it succeeds 5 s later |
+| `pm_sandbox_unavailable` | 503: not executed |
 | anything else | 400 `resource_missing` |
 
 | destination of a payout, external_account of an account | |

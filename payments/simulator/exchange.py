@@ -24,7 +24,7 @@ from payments.simulator.api.errors import ApiError
 from payments.simulator.api.routes import Route
 from payments.simulator.api.settling import NotOpen
 from payments.simulator.config import Config
-from payments.simulator.faults import queue
+from payments.simulator.faults import queue, sandbox
 from payments.simulator.faults.delivery import WHOLE
 from payments.simulator.faults.kinds import Applied
 from payments.simulator.faults.queue import Fault
@@ -73,7 +73,8 @@ class Exchange:
                 amount=requests.amount_of(params),
                 reference=_reference_of(params),
             )
-            return self._write_down(tx, request, params, fault or WHOLE, unreadable)
+            fault = fault or sandbox.fault_of(request, params) or WHOLE
+            return self._write_down(tx, request, params, fault, unreadable)
 
     def answer(self, received: Received) -> Answer:
         """Apply the request as its fault allows; return what is to be said.

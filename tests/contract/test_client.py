@@ -5,8 +5,6 @@ Time is a number here: waiting takes none, and its length is looked at.
 
 import asyncio
 import inspect
-import json
-import re
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -32,50 +30,18 @@ from idempotency.exceptions import CallFailed, CallRejected, Misuse
 from idempotency.resilience import RetryPolicy
 from tests.support.faketime import FakeTime
 from tests.support.faultserver import Exchange, FaultServer, serving
+from tests.support.scripted import Line, Script, keys, lost, problem
 
 ORDER = {"order_id": "881", "amount": 5}
 POLICY = RetryPolicy(
     attempts=4, base=0.2, cap=5.0, attempt_timeout=5.0, series=60.0, reserve=0.0
 )  # fmt: skip
 
-Line = Callable[[Exchange], None] | tuple[int, dict[str, Any]] | tuple[int, dict[str, Any], str]
-
-
-def problem(status: int, code: str, *, after: int | None = None, **members: Any) -> Line:
-    header = "" if after is None else f"Retry-After: {after}\r\n"
-    return status, {"code": code, **members}, header
-
-
 IN_PROGRESS = problem(409, "in-progress", after=2, retryable=True, operation_ref="ref-1")
 UNKNOWN_FIRST = problem(504, "outcome-unknown", after=5, retryable=True, operation_ref="ref-1")
 UNKNOWN = problem(409, "outcome-unknown", after=5, retryable=True, operation_ref="ref-1")
 BUSY = problem(503, "overloaded", after=3, retryable=True)
 DONE: Line = (201, {"id": "p1"})
-
-
-def lost(exchange: Exchange) -> None:
-    exchange.read_request()
-    exchange.reset()
-
-
-class Script:
-    """A server that answers each request with the next line; the last is repeated."""
-
-    def __init__(self, *lines: Line) -> None:
-        self.lines = list(lines)
-
-    def __call__(self, exchange: Exchange) -> None:
-        line = self.lines.pop(0) if len(self.lines) > 1 else self.lines[0]
-        if callable(line):
-            line(exchange)
-            return
-        status, body, headers = (*line, "")[:3]
-        if exchange.read_request():
-            exchange.answer(
-                json.dumps(body).encode(),
-                status=f"{status} Status",
-                headers=f"{headers}Connection: close\r\n",
-            )
 
 
 @dataclass
@@ -120,14 +86,6 @@ def make(request: pytest.FixtureRequest) -> Iterator[Make]:
 
         yield caller
         runner.run(asynchronous.aclose())
-
-
-def keys(server: FaultServer) -> list[str]:
-    found = (
-        re.search(rb"(?i)^idempotency-key: *(.+?)\r?$", raw, re.MULTILINE)
-        for raw in server.requests
-    )
-    return [match[1].decode() for match in found if match is not None]
 
 
 def pay(caller: Caller, **more: Any) -> Answer:

@@ -1,7 +1,7 @@
 """What each test token does: data, listed for readers in the package's docstring.
 
 Names and meanings are Stripe's own ("Testing", test payment methods), except `pm_card_processing`,
-`acct_invalid` and `acct_pending`, which Stripe does not have.
+`acct_invalid`, `acct_pending` and what begins with `pm_sandbox_`, which Stripe does not have.
 """
 
 from __future__ import annotations
@@ -44,6 +44,14 @@ def _declines(message: str, code: str, decline_code: str | None = None) -> Payme
     return PaymentMethod(Outcome.DECLINED, Decline(code, message, decline_code))
 
 
+@dataclass(frozen=True)
+class Strike:
+    """A fault that comes with a token: its kind, of `faults/kinds.py`, and how long it lasts."""
+
+    fault: str
+    seconds: float = 0.0
+
+
 _SUCCEEDS = PaymentMethod(Outcome.SUCCEEDS)
 _GENERIC = _declines("Your card was declined.", "card_declined", "generic_decline")
 _NO_FUNDS = _declines("Your card has insufficient funds.", "card_declined", "insufficient_funds")
@@ -84,6 +92,17 @@ PAYMENT_METHODS: dict[str, PaymentMethod] = {
         Outcome.TAKES_TIME, refund=Outcome.TAKES_TIME, type="us_bank_account"
     ),
     "pm_card_pendingRefund": PaymentMethod(Outcome.SUCCEEDS, refund=Outcome.TAKES_TIME),
+    "pm_sandbox_slow": _SUCCEEDS,
+    "pm_sandbox_lostAnswer": _SUCCEEDS,
+    "pm_sandbox_lateSuccess": _SUCCEEDS,
+    "pm_sandbox_unavailable": _SUCCEEDS,
+}
+
+SANDBOX: dict[str, Strike] = {
+    "pm_sandbox_slow": Strike("slow_after", 2.0),
+    "pm_sandbox_lostAnswer": Strike("reset_after"),
+    "pm_sandbox_lateSuccess": Strike("late_success", 5.0),
+    "pm_sandbox_unavailable": Strike("refuse_503"),
 }
 
 DESTINATIONS: dict[str, Outcome] = {

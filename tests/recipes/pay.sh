@@ -1,0 +1,18 @@
+#!/bin/sh
+# Pay once, with curl alone. The key is made with the intent and kept: every try sends it, also after a restart.
+#
+#     AUTHORIZATION="Token …" pay.sh <address> <file of the key> <body>
+set -eu
+
+address=$1 file=$2 body=$3
+# noclobber: whoever was first has made the key.
+(set -C; od -An -N16 -tx1 /dev/urandom | tr -d ' \n' >"$file") 2>/dev/null || true
+
+# curl tries again after a failure, waits as Retry-After says, and sends the same key each time. That --retry-all-errors
+# also repeats what was refused for good does no harm: it is answered from the ledger.
+curl --silent --show-error --fail-with-body --max-time 15 \
+    --retry 10 --retry-all-errors --retry-max-time 60 \
+    --header 'Content-Type: application/json' \
+    --header "Authorization: ${AUTHORIZATION:-}" \
+    --header "Idempotency-Key: $(cat "$file")" \
+    --data "$body" "$address"
