@@ -47,6 +47,8 @@ class Claim:
         called: whether this claim has committed a phase, for an outside call or as the begin of a deferred run: how it
             ends must then be written, it cannot be rolled back.
         resumed: whether an earlier run was applied in part, and this one is to finish it.
+        replaying: whether only what is on record may be returned to the handler, and nothing be sent.
+        missing: the step that a replay wanted and that is not on record as applied.
         promised: set where the handler deferred its work: the key then waits for a runner.
         last_ending: the sender that ended last and how, in case its transaction is lost.
     """
@@ -68,6 +70,8 @@ class Claim:
         self.exists = False
         self.called = False
         self.resumed = False
+        self.replaying = False
+        self.missing = ""
         self.about = NOTHING_NEW
         self.promised: Promise | None = None
         self.last_ending: tuple[int, journal.StepEnding] | None = None
@@ -148,6 +152,11 @@ class Claim:
         earlier = self._recorded(step)
         if earlier is not None and earlier.result is not None:
             return OutsideResult(reference=earlier.reference, record=earlier.result)
+        if self.replaying:
+            self.missing = step
+            raise CallUnknown(
+                f"The step {step!r} is not on record as applied.", code="not-recorded"
+            )
         sender = journal.begin(
             phases=self.phases,
             key_id=self.id,

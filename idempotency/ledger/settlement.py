@@ -4,14 +4,20 @@ Each function reports whether it wrote. "No" means that somebody else settled fi
 from what it finds.
 """
 
-import json
 import uuid
-from collections.abc import Mapping
-from typing import Any
 
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from idempotency.ledger.values import NOTHING_NEW, SET_ABOUT, About, Settlement
+from idempotency.ledger.writing import (
+    SETTLED,
+    TOLD,
+    announce,
+    answer_parameters,
+    settle,
+    settled_parameters,
+    write,
+)
 from idempotency.types import Answer
 
 # A step whose outcome is not known, with no sender that applied it: nothing may be settled as final over it.
@@ -25,6 +31,9 @@ APPLIED_STEP = """
     SELECT FROM idempotency_step s
     WHERE s.key_id = k.id AND s.generation = k.generation AND s.applied_at IS NOT NULL
 """
+
+# Held by the claim with that token: what waits for a runner is held by nobody, not even by the claim that promised it.
+_OWNED = "k.id = %(id)s AND k.token = %(token)s AND k.state = 'in_progress' AND k.due_at IS NULL"
 
 # A sender that may yet contradict how the key was settled.
 OPEN_SENDER = """
@@ -58,15 +67,18 @@ def complete(
         guard = "true"
     if refusal and called:
         guard += f" AND NOT EXISTS ({APPLIED_STEP})"
-    return _write(
+    return settle(
         connection,
         f"""
         UPDATE idempotency_key AS k SET state = 'completed', lease_until = NULL, due_at = NULL,
             status = %(status)s, body = %(body)s, content_type = %(content_type)s, headers = %(headers)s,
-            note = %(note)s, {SET_ABOUT}, {_SETTLED}
-        WHERE k.id = %(id)s AND k.token = %(token)s AND k.state = 'in_progress' AND {guard}
+            note = %(note)s, {SET_ABOUT}, {SETTLED}
+        WHERE {_OWNED} AND {guard}
         """,
-        _answer(answer) | about.parameters() | _settled(key_id, token, settlement),
+        answer_parameters(answer)
+        | about.parameters()
+        | settled_parameters(key_id, token, settlement),
+        by=settlement.by,
     )
 
 
@@ -85,15 +97,16 @@ def complete_deferred(
         refusal: it ends with an error, so nothing may have been applied.
     """
     applied = f"AND NOT EXISTS ({APPLIED_STEP})" if refusal else ""
-    return _write(
+    return settle(
         connection,
         f"""
         UPDATE idempotency_key AS k SET state = 'completed', lease_until = NULL, due_at = NULL,
-            {SET_ABOUT}, {_SETTLED}
-        WHERE k.id = %(id)s AND k.token = %(token)s AND k.state = 'in_progress' AND k.deferred
+            {SET_ABOUT}, {SETTLED}
+        WHERE {_OWNED} AND k.deferred
           AND NOT EXISTS ({OPEN_STEP}) {applied}
         """,
-        about.parameters() | _settled(key_id, token, settlement),
+        about.parameters() | settled_parameters(key_id, token, settlement),
+        by=settlement.by,
     )
 
 
@@ -107,16 +120,18 @@ def promise(
     delay: float = 0,
 ) -> bool:
     """Store the 202 and let the key wait for a runner: `due_at` takes the lease's place (R31, R32)."""
-    return _write(
+    return write(
         connection,
         f"""
         UPDATE idempotency_key AS k SET deferred = true, lease_until = NULL,
             due_at = clock_timestamp() + %(delay)s * interval '1 second',
             status = %(status)s, body = %(body)s, content_type = %(content_type)s, headers = %(headers)s,
             note = %(note)s, {SET_ABOUT}
-        WHERE k.id = %(id)s AND k.token = %(token)s AND k.state = 'in_progress' AND NOT EXISTS ({OPEN_STEP})
+        WHERE {_OWNED} AND NOT EXISTS ({OPEN_STEP})
         """,
-        _answer(answer) | about.parameters() | {"id": key_id, "token": token, "delay": delay},
+        answer_parameters(answer)
+        | about.parameters()
+        | {"id": key_id, "token": token, "delay": delay},
     )
 
 
@@ -138,12 +153,12 @@ def wait_again(
         over_applied: the next run gets what is applied from the record, and does the rest.
     """
     applied = "" if over_applied else f"AND NOT EXISTS ({APPLIED_STEP})"
-    return _write(
+    return write(
         connection,
         f"""
         UPDATE idempotency_key AS k SET lease_until = NULL, token = k.token + 1,
             due_at = clock_timestamp() + %(delay)s * interval '1 second'
-        WHERE k.id = %(id)s AND k.token = %(token)s AND k.state = 'in_progress' AND k.deferred
+        WHERE {_OWNED} AND k.deferred
           AND NOT EXISTS ({_open_step(tolerate=tolerate)}) {applied}
         """,
         {"id": key_id, "token": token, "delay": delay},
@@ -166,15 +181,16 @@ def release(
         tolerate: allow a sender that never ended where the other side honours keys: should it send after all, it does
             so under the key of the next try (R36).
     """
-    return _write(
+    return settle(
         connection,
         f"""
         UPDATE idempotency_key AS k SET state = 'released', lease_until = NULL, due_at = NULL,
-            token = k.token + 1, {_SETTLED}
-        WHERE k.id = %(id)s AND k.token = %(token)s AND k.state = 'in_progress' AND k.call_begun
+            token = k.token + 1, {SETTLED}
+        WHERE {_OWNED} AND k.call_begun
           AND NOT k.deferred AND NOT EXISTS ({_open_step(tolerate=tolerate)}) AND NOT EXISTS ({APPLIED_STEP})
         """,
-        _settled(key_id, token, settlement),
+        settled_parameters(key_id, token, settlement),
+        by=settlement.by,
     )
 
 
@@ -192,7 +208,7 @@ def mark_unknown(
         lookup_after: seconds until the first look-up.
         needs_person: why a person has to decide, or "".
     """
-    return _write(
+    return settle(
         connection,
         f"""
         UPDATE idempotency_key AS k SET state = 'unknown', token = k.token + 1, lease_until = NULL, due_at = NULL,
@@ -201,9 +217,10 @@ def mark_unknown(
             next_lookup_at = clock_timestamp() + %(after)s * interval '1 second',
             needs_person_since = CASE WHEN %(why)s <> '' THEN clock_timestamp() END,
             needs_person_reason = %(why)s
-        WHERE k.id = %(id)s AND k.token = %(token)s AND k.state = 'in_progress'
+        WHERE {_OWNED}
         """,
         {"id": key_id, "token": token, "after": lookup_after, "why": needs_person[:200]},
+        by="run",
     )
 
 
@@ -223,11 +240,14 @@ def lapse(*, connection: BaseDatabaseWrapper, limit: int) -> list[uuid.UUID]:
             FROM late
             WHERE k.id = late.id AND k.token = late.token AND k.state = 'in_progress'
               AND k.lease_until <= clock_timestamp()
-            RETURNING k.id
+            RETURNING {TOLD}
             """,
             {"limit": limit},
         )
-        return [row[0] for row in cursor.fetchall()]
+        rows = cursor.fetchall()
+    for row in rows:
+        announce(connection, row, by="lease")
+    return [row[0] for row in rows]
 
 
 def take_over(
@@ -261,7 +281,7 @@ def take_over(
 
 def watch(*, connection: BaseDatabaseWrapper, key_id: uuid.UUID, after: float) -> bool:
     """Keep looking for late news about a settled key while one of its senders may still act (R36, R39)."""
-    return _write(
+    return write(
         connection,
         f"""
         UPDATE idempotency_key AS k SET watched = true, lookups = 0,
@@ -274,34 +294,3 @@ def watch(*, connection: BaseDatabaseWrapper, key_id: uuid.UUID, after: float) -
 
 def _open_step(*, tolerate: bool) -> str:
     return OPEN_STEP + (" AND NOT (s.keyed AND x.ending IS NULL)" if tolerate else "")
-
-
-_SETTLED = """
-    settled_at = clock_timestamp(), settled_by = %(by)s, evidence = %(evidence)s,
-    needs_person_since = NULL, needs_person_reason = ''
-"""
-
-
-def _settled(key_id: uuid.UUID, token: int, settlement: Settlement) -> dict[str, Any]:
-    return {
-        "id": key_id,
-        "token": token,
-        "by": settlement.by[:150],
-        "evidence": json.dumps(dict(settlement.evidence)),
-    }
-
-
-def _answer(answer: Answer) -> dict[str, Any]:
-    return {
-        "status": answer.status,
-        "body": answer.body,
-        "content_type": answer.content_type[:100],
-        "headers": json.dumps(dict(answer.headers)),
-        "note": answer.note,
-    }
-
-
-def _write(connection: BaseDatabaseWrapper, sql: str, parameters: Mapping[str, Any]) -> bool:
-    with connection.cursor() as cursor:
-        cursor.execute(sql, parameters)
-        return bool(cursor.rowcount == 1)

@@ -1,12 +1,13 @@
 """Run deferred work: take a row that is due, run its handler, settle it or let it wait (R32, R33).
 
-drain ─ run ─┬─ which operations may begin now? (breakers and bulkheads are asked first)
-├─ take: lease, token, attempt, one commit
-├─ hold: the first phase, fenced
-└─ execute ─ settle
+`drain` repeats `run`, and a run is:
+
+    which operations may begin now?      breakers and bulkheads are asked first, and use up no attempt
+    take                                 lease, token, attempt: one statement, one commit
+    hold                                 the first phase, fenced
+    execute, settle                      completed, waits again, gave up, unknown
 """
 
-import dataclasses
 import logging
 import uuid
 from collections.abc import Callable
@@ -18,19 +19,18 @@ from django.db import DatabaseError, InterfaceError, connections
 from idempotency import telemetry
 from idempotency.clock import SYSTEM
 from idempotency.conf import conf
-from idempotency.exceptions import CallRejected
-from idempotency.execution import Ended, Overtaken, Settled, execute
-from idempotency.ledger import due, lookups, queries
-from idempotency.ledger import settlement as settling
+from idempotency.exceptions import IdempotencyError
+from idempotency.execution import Ended, Overtaken, execute
+from idempotency.ledger import due, queries
 from idempotency.ledger.acquire import Won
 from idempotency.ledger.claim import Claim
 from idempotency.ledger.due import Work
 from idempotency.ledger.phases import Phases
 from idempotency.ledger.values import Settlement
-from idempotency.operations.registry import Definition, definition_of, definitions, resolver_of
+from idempotency.operations.registry import Definition, definitions
 from idempotency.operations.settler import DeferredSettler
 from idempotency.resilience import Deadline, deadline_scope
-from idempotency.types import Rejected, State
+from idempotency.types import State
 
 logger = logging.getLogger(__name__)
 
@@ -40,6 +40,10 @@ _POSTPONED = 1_000
 """Rows that one statement puts off while their operation is refused."""
 _PATIENCE = 2.0
 """Seconds to wait for a lost connection's transaction to end on the server."""
+
+
+class Unfinished(IdempotencyError):
+    """The record does not hold all that the handler wants: another run has to do the rest."""
 
 
 def drain(*, seconds: float = DRAIN_SECONDS, stop: Callable[[], bool] = lambda: False) -> int:
@@ -130,7 +134,7 @@ def _was_taken(phases: Phases, work: Work) -> bool:
 
 def _execute(work: Work, definition: Definition, deadline: Deadline) -> Ended:
     phases = Phases(using=conf.DATABASE)
-    claim = _claim(work, phases, deadline)
+    claim = claim_for(work, phases, deadline)
     # The attempt is on record: however the run ends, its ending is to be written.
     claim.called = True
     try:
@@ -146,13 +150,13 @@ def _execute(work: Work, definition: Definition, deadline: Deadline) -> Ended:
         settler = DeferredSettler(
             work=work, definition=definition, settlement=Settlement(by="worker")
         )
-        return _run_handler(claim, work, definition, settler)
+        return run_handler(claim, work, definition, settler)
     finally:
         if phases.is_open:
             phases.roll_back()
 
 
-def _claim(work: Work, phases: Phases, deadline: Deadline) -> Claim:
+def claim_for(work: Work, phases: Phases, deadline: Deadline) -> Claim:
     won = Won(
         id=work.key_id,
         identity=work.identity,
@@ -164,112 +168,28 @@ def _claim(work: Work, phases: Phases, deadline: Deadline) -> Claim:
     return Claim(identity=work.identity, phases=phases, won=won, deadline=deadline)
 
 
-def _run_handler(
+def run_handler(
     claim: Claim, work: Work, definition: Definition, settler: DeferredSettler
 ) -> Ended:
-    run_handler: Callable[[], Any] = partial(definition.handler, claim=claim, input=work.input)
+    handler: Callable[[], Any] = partial(definition.handler, claim=claim, input=work.input)
+    if claim.replaying:
+        handler = partial(_replayed, claim, handler)
     with deadline_scope(claim.deadline):
-        ended = execute(claim=claim, run=run_handler, settler=settler)
+        ended = execute(claim=claim, run=handler, settler=settler)
     error = getattr(ended, "error", None)
     if error is not None:
         logger.warning("%s: run %s ended in %r", work.name, work.attempts, error, exc_info=error)
     return ended
 
 
-# -- after evidence ----------------------------------------------------------------------------------------------------
-
-
-def resume_or_give_up(
-    *,
-    key_id: uuid.UUID,
-    token: int,
-    journal_version: int,
-    applied: bool,
-    rejected: Rejected | None = None,
-    tolerated: bool = False,
-    settlement: Settlement,
-) -> State | None:
-    """Go on with deferred work whose outcome was unknown and for which there is evidence now (R36).
-
-    Applied: the handler is run again, here and now, and gets the recorded results; that is the end of the attempt that
-    was begun, not another one. Rejected: it ends with that verdict. Neither: it waits again or, at the cycle's limit,
-    gives up; while a sender may still act it never gives up, but asks for a person.
-
-    Args:
-        token, journal_version: of the key when the evidence was recorded.
-        tolerated: a sender that never ended may still send, under the same downstream key.
-
-    Returns: the key's state now, or None where key or journal have moved since.
-    """
-    phases = Phases(using=conf.DATABASE)
-    phases.open()
+def _replayed(claim: Claim, handler: Callable[[], Any]) -> Any:
+    """Run the handler over its record; whatever it makes of a missing step does not count."""
     try:
-        found = due.read_work(connection=phases.connection, key_id=key_id)
-        if found is None:
-            return None
-        definition = definition_of(found.name)
-        taken = _take_over(phases, found, token, journal_version, definition.lease)
-        if taken is None:
-            return None
-        claim = _claim(taken, phases, Deadline.after(definition.time_limit))
-        claim.resumed = True
-        settler = DeferredSettler(
-            work=taken, definition=definition, settlement=settlement, tolerate=tolerated
-        )
-        if applied:
-            ended = _run_handler(claim, taken, definition, settler)
-            return State.COMPLETED if isinstance(ended, Settled) else State.UNKNOWN
-        return _without_effect(claim, taken, settler, rejected, tolerated=tolerated)
-    finally:
-        if phases.is_open:
-            phases.roll_back()
-
-
-def _take_over(
-    phases: Phases, found: Work, token: int, journal_version: int, lease: float
-) -> Work | None:
-    new_token = settling.take_over(
-        connection=phases.connection,
-        key_id=found.key_id,
-        token=token,
-        journal_version=journal_version,
-        lease=lease,
-    )
-    return None if new_token is None else dataclasses.replace(found, token=new_token)
-
-
-def _without_effect(
-    claim: Claim,
-    work: Work,
-    settler: DeferredSettler,
-    rejected: Rejected | None,
-    *,
-    tolerated: bool,
-) -> State:
-    if rejected is not None:
-        refused = CallRejected(
-            rejected.detail,
-            code=rejected.code,
-            reference=rejected.result.reference,
-            record=rejected.result.record,
-        )
-        resolver = resolver_of(claim.operation) or resolver_of(work.name)
-        verdict = resolver.verdict(refused) if resolver is not None else refused
-        wrote, state = settler.refused(claim, verdict), State.COMPLETED
-    elif work.is_last and tolerated:
-        wrote, state = False, State.UNKNOWN
-    else:
-        wrote = settler.not_applied(claim)
-        state = State.COMPLETED if work.is_last else State.IN_PROGRESS
-    if wrote:
-        claim.phases.commit()
-        return state
-    claim.phases.roll_back()
-    lookups.look_again(
-        connection=claim.phases.connection,
-        key_id=claim.id,
-        after=conf.LOOKUP_BACKOFF_CAP,
-        answered=True,
-        needs_person="No attempt is left, and one of its senders may still act.",
-    )
-    return State.UNKNOWN
+        value = handler()
+    except Exception as error:
+        if claim.missing:
+            raise Unfinished(claim.missing) from error
+        raise
+    if claim.missing:
+        raise Unfinished(claim.missing)
+    return value

@@ -14,7 +14,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from idempotency.decorators import idempotent
-from idempotency.exceptions import CallFailed
+from idempotency.exceptions import CallFailed, CallUnknown
 from idempotency.ledger import Claim
 from idempotency.operations import Resolver, accept, defer, operation, resolver
 from idempotency.types import LookUp, OpenStep, State
@@ -65,6 +65,20 @@ def transfer(*, claim: Claim, input: Any) -> Any:  # noqa: A002
     return {"reference": result.reference}
 
 
+@operation("test.two-steps")
+def two_steps(*, claim: Claim, input: Any) -> Any:  # noqa: A002
+    """Two effects outside; a handler that makes the best of a call that fails."""
+    jobs.begin(claim, input)
+    outside(claim, step="first")
+    try:
+        result = outside(claim, step="second")
+    except (CallFailed, CallUnknown):
+        if not input.get("swallow"):
+            raise
+        return {"reference": None}
+    return {"reference": result.reference}
+
+
 @operation("test.guarded", refusal=lambda: jobs.refusal)
 def guarded(*, claim: Claim, input: Any) -> Any:  # noqa: A002
     """Work that a breaker can refuse."""
@@ -83,6 +97,7 @@ class TransferResolver(Resolver):
 
 resolver("test.transfer")(TransferResolver)
 resolver("test.job")(TransferResolver)
+resolver("test.two-steps")(TransferResolver)
 
 
 class Accepts(APIView):
@@ -104,6 +119,10 @@ class AcceptsJob(Accepts):
 
 class AcceptsTransfer(Accepts):
     post = idempotent(operation="test.transfer", required=True)(Accepts.post)
+
+
+class AcceptsTwoSteps(Accepts):
+    post = idempotent(operation="test.two-steps", required=True)(Accepts.post)
 
 
 class AcceptsGuarded(Accepts):
@@ -128,6 +147,7 @@ class Outbox(APIView):
 urlpatterns = [
     path("jobs/", AcceptsJob.as_view()),
     path("transfers/", AcceptsTransfer.as_view()),
+    path("two-steps/", AcceptsTwoSteps.as_view()),
     path("guarded/", AcceptsGuarded.as_view()),
     path("outbox/", Outbox.as_view()),
     path("", include("idempotency.urls")),

@@ -41,7 +41,7 @@ class Caller:
 
     def job(self, given: Any = 1, *, path: str = "/jobs/", **more: Any) -> str:
         """Promise work; return the operation's id."""
-        name = "test." + {"/jobs/": "job", "/transfers/": "transfer", "/guarded/": "guarded"}[path]
+        name = "test." + path.strip("/").removesuffix("s").replace("two-step", "two-steps")
         key = more.pop("key", None) or uuid.uuid4().hex
         answer = self.post(path, {"operation": name, "input": given, **more}, key=key)
         assert answer.status_code == 202, answer.content
