@@ -5,7 +5,10 @@ All of it can also run without Celery: `manage.py idempotency_wake --run`, `idem
 
 import uuid
 
-from celery import shared_task
+try:
+    from celery import shared_task
+except ImportError as error:
+    raise ImportError("the Celery tasks need Celery: install the extra `celery`") from error
 
 from idempotency import reconciliation
 from idempotency.ledger.purge import purge as purge_expired

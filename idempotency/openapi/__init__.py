@@ -12,7 +12,12 @@ problems that DRF itself answers with. An application names its own verdicts:
     @extend_schema(responses={201: PaymentOut, **problems("payment-declined")})
 """
 
-from drf_spectacular.openapi import AutoSchema as SpectacularSchema
+try:
+    from drf_spectacular.openapi import AutoSchema as SpectacularSchema
+except ImportError as error:
+    raise ImportError(
+        "the API's description needs drf-spectacular: install the extra `openapi`"
+    ) from error
 
 from idempotency.openapi import own
 from idempotency.openapi.problems import ProblemOut, problems
