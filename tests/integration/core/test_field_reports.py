@@ -14,9 +14,9 @@ from rest_framework.authtoken.models import Token
 from idempotency import reconciliation
 from idempotency.exceptions import CallFailed, CallRejected, CallUnknown
 from idempotency.models import Key
+from idempotency.testing import pass_time, together
 from tests.integration.core.conftest import Caller
-from tests.integration.core.test_races import sends, together
-from tests.integration.core.test_reconciliation import pass_time
+from tests.integration.core.test_races import sends
 from tests.support.host import other_side
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -108,11 +108,18 @@ def test_a9_the_loser_of_the_insert_race_never_gets_a_5xx(caller: Caller, key: s
 def test_a14_different_keys_of_one_caller_wait_for_nothing_in_common(caller: Caller) -> None:
     """Thirty slow calls at once: at one moment all thirty are outside, so no lock of ours spans the call."""
     outside = threading.Barrier(30)
-    other_side.script[:] = [lambda: outside.wait(60) and None for _ in range(30)]
+    other_side.script[:] = [_waits(outside)] * 30
     answers = together(
         30, lambda number: caller.post("/charge/", {"name": f"n{number}"}, key=f"key-{number}")
     )
     assert {answer.status_code for answer in answers} == {201}
+
+
+def _waits(barrier: threading.Barrier) -> Any:
+    def does() -> None:
+        barrier.wait(60)
+
+    return does
 
 
 def test_b3_a_replay_does_not_outlive_the_right_to_it(key: str) -> None:
