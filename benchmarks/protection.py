@@ -101,8 +101,8 @@ _handler = threading.local()
 
 def _post(path: str, key: str | None, *, amount: int = 1) -> int:
     """Send one request through the whole of Django, middleware included, without a socket."""
-    from django.test import RequestFactory
     from django.test.client import ClientHandler
+    from rest_framework.test import APIRequestFactory
 
     if not hasattr(_handler, "it"):
         _handler.it = ClientHandler(enforce_csrf_checks=False)
@@ -111,8 +111,7 @@ def _post(path: str, key: str | None, *, amount: int = 1) -> int:
     if key is not None:
         headers["HTTP_IDEMPOTENCY_KEY"] = key
     body = json.dumps({"amount": amount, "order_id": "o-1", "currency": "EUR", "note": "x" * 40})
-    request = RequestFactory().post(path, body, "application/json", **headers)
-    request._dont_enforce_csrf_checks = True
+    request = APIRequestFactory().post(path, body, content_type="application/json", **headers)
     return int(_handler.it.get_response(request).status_code)
 
 
