@@ -1,5 +1,6 @@
 """The pages on which staff act: preview, form, one audited write, redirect."""
 
+import logging
 import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -21,6 +22,8 @@ from idempotency.models import Key
 REPEATED = (
     "This form had been sent before, so nothing was done again. The timeline shows what came of it."
 )
+
+logger = logging.getLogger(__name__)
 
 _REFUSALS = (IdempotencyError, APIException)
 
@@ -84,15 +87,24 @@ def attempt(
     try:
         return action.run(target, actor, reason, evidence)
     except _REFUSALS as error:
-        refusal = str(error)
-        audit.record(
-            kind="staff-refused",
-            actor=actor,
-            key_id=seen.key.pk,
-            reason=reason,
-            detail={"asked": action.name, "refusal": refusal},
-        )
-        return Done(f"Refused: {refusal}{_who_was_first(seen.key)}", good=False)
+        said, first = str(error), _who_was_first(seen.key)
+        _record_refusal(action, seen, actor, reason, said)
+        return Done(f"Refused: {said}{first}", good=False)
+    except Exception as error:
+        # One key that fails must not keep the others of a list from being done.
+        logger.exception("%s of key %s by %s failed", action.name, seen.key.pk, actor)
+        _record_refusal(action, seen, actor, reason, type(error).__name__)
+        return Done(f"It failed: {type(error).__name__}. The log says more.", good=False)
+
+
+def _record_refusal(action: Action, seen: Look, actor: str, reason: str, why: str) -> None:
+    audit.record(
+        kind="staff-refused",
+        actor=actor,
+        key_id=seen.key.pk,
+        reason=reason,
+        detail={"asked": action.name, "refusal": why},
+    )
 
 
 def _who_was_first(key: Key) -> str:

@@ -82,6 +82,9 @@ def shown(raw: object, *, revealed: bool) -> str:
 
 def evidence(detail: Mapping[str, Any], *, revealed: bool) -> tuple[dict[str, str], str]:
     """Return evidence as facts to read at once, and the rest of it, such as another side's whole answer, as text."""
+    inner = detail.get("evidence")
+    if isinstance(inner, Mapping):
+        detail = {name: value for name, value in detail.items() if name != "evidence"} | dict(inner)
     plain = {
         name: value for name, value in detail.items() if name in _EVIDENCE and _is_plain(value)
     }

@@ -13,7 +13,7 @@ from django.urls import reverse
 from rest_framework.test import APIClient
 
 from idempotency.exceptions import CallFailed
-from idempotency.models import Event, Key
+from idempotency.models import Event, Key, Sender
 from idempotency.types import Pending, State
 from tests.integration.admin.conftest import Login
 from tests.support.factories import (
@@ -156,6 +156,8 @@ SEEN = {"happened": "yes", "reference": "pi_77", "seen_where": "the gateway's da
 
 def looked_up(key: Key) -> Key:
     Key.objects.filter(pk=key.pk).update(lookups=3)
+    # Longer ago than the gateway's settling time.
+    Sender.objects.update(ended_at=ago(minutes=2))
     return key
 
 
@@ -186,6 +188,15 @@ def test_settling_as_not_happened_releases_the_key_under_a_name(login: Login) ->
     event = Event.objects.get(kind="settled-by-hand")
     assert (event.actor, event.reason) == ("operations", REASON)
     assert event.detail["evidence"]["seen_where"] == "the dashboard"
+
+
+def test_a_no_that_the_other_side_contradicts_is_refused_in_words(login: Login) -> None:
+    key = looked_up(unknown_charge())
+    form = {"happened": "no", "seen_where": "the dashboard"}
+    page = send(login("operations"), address_of(key, "settle"), **form).content.decode()
+    assert "Refused: The other side says that it happened" in page
+    key.refresh_from_db()
+    assert key.state == State.UNKNOWN
 
 
 def test_the_second_person_is_told_who_was_first(login: Login) -> None:
