@@ -19,6 +19,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 
 from idempotency.ledger.settlement import APPLIED_STEP, OPEN_STEP
 from idempotency.ledger.values import Identity, Settlement
+from idempotency.ledger.writing import TOLD, announce, settled_parameters
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,16 +215,16 @@ def cancel(
                 settled_at = clock_timestamp(), settled_by = %(by)s, evidence = %(evidence)s
             WHERE k.id = %(id)s AND k.state = 'in_progress' AND k.deferred AND k.due_at IS NOT NULL
               AND NOT EXISTS ({OPEN_STEP}) AND NOT EXISTS ({APPLIED_STEP})
-            RETURNING k.token
+            RETURNING k.token, {TOLD}
             """,
-            {
-                "id": key_id,
-                "by": settlement.by[:150],
-                "evidence": json.dumps(dict(settlement.evidence)),
-            },
+            settled_parameters(key_id, 0, settlement),
         )
         row = cursor.fetchone()
-    return int(row[0]) if row else None
+    if row is None:
+        return None
+    token, *told = row
+    announce(connection, told, by=settlement.by)
+    return int(token)
 
 
 def begin_again(*, connection: BaseDatabaseWrapper, key_id: uuid.UUID, gave_up: str) -> bool:

@@ -7,6 +7,9 @@ from typing import Any
 
 from django.db.backends.base.base import BaseDatabaseWrapper
 
+from idempotency import telemetry
+from idempotency.ledger.writing import after_commit
+
 
 def record(
     *,
@@ -51,3 +54,5 @@ def late_news(
             "needs_person_reason = %s WHERE id = %s AND state <> 'in_progress'",
             ["It happened at the other side after the key was settled otherwise.", key_id],
         )
+    told = "" if key_id is None else str(key_id)
+    after_commit(connection, telemetry.LateNews(heard_by=actor, state=state, key_id=told))

@@ -8,10 +8,12 @@ from typing import Any
 
 from django.db.backends.base.base import BaseDatabaseWrapper
 
+from idempotency import telemetry
 from idempotency.ledger.evidence import SenderView, Snapshot, StepView
 from idempotency.ledger.process import ProcessIdentity, current_process
 from idempotency.ledger.settlement import OPEN_SENDER
 from idempotency.ledger.values import Identity
+from idempotency.ledger.writing import after_commit
 from idempotency.types import Ending, OpenStep, OutsideResult, State
 
 # -- whose turn it is --------------------------------------------------------------------------------------------------
@@ -210,9 +212,13 @@ def look_again(
                                           ELSE needs_person_since END,
                 needs_person_reason = CASE WHEN %(why)s <> '' THEN %(why)s ELSE needs_person_reason END
             WHERE id = %(id)s AND (state = 'unknown' OR watched)
+            RETURNING operation, needs_person_since >= statement_timestamp()
             """,
             {"id": key_id, "after": after, "answered": int(answered), "why": needs_person[:200]},
         )
+        row = cursor.fetchone()
+    if row is not None and row[1]:
+        after_commit(connection, telemetry.PersonNeeded(row[0], needs_person, str(key_id)))
 
 
 def stop_watching(*, connection: BaseDatabaseWrapper, key_id: uuid.UUID) -> None:

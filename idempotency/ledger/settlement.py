@@ -73,7 +73,7 @@ def complete(
         UPDATE idempotency_key AS k SET state = 'completed', lease_until = NULL, due_at = NULL,
             status = %(status)s, body = %(body)s, content_type = %(content_type)s, headers = %(headers)s,
             note = %(note)s, {SET_ABOUT}, {SETTLED}
-        WHERE {_OWNED} AND {guard}
+        WHERE {_OWNED} AND NOT k.deferred AND {guard}
         """,
         answer_parameters(answer)
         | about.parameters()
@@ -127,7 +127,7 @@ def promise(
             due_at = clock_timestamp() + %(delay)s * interval '1 second',
             status = %(status)s, body = %(body)s, content_type = %(content_type)s, headers = %(headers)s,
             note = %(note)s, {SET_ABOUT}
-        WHERE {_OWNED} AND NOT EXISTS ({OPEN_STEP})
+        WHERE {_OWNED} AND NOT k.deferred AND NOT EXISTS ({OPEN_STEP})
         """,
         answer_parameters(answer)
         | about.parameters()
