@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from django.contrib.auth.models import Group
 from django.db import connection
 
 from idempotency.models import Key, Operation
@@ -47,6 +48,11 @@ def key_of(operation: str) -> Key:
 
 def work_of(operation: str) -> Operation:
     return Operation.objects.get(id=operation)
+
+
+def marks(key: object = "") -> int:
+    """Return how many marks were left, by the work of one key or by all."""
+    return Group.objects.filter(name__contains=f"{key}/").count()
 
 
 def let_lapse() -> int:

@@ -50,9 +50,9 @@ def test_ten_thousand_due_at_once_go_to_four_workers_and_none_to_two(stack: Stac
 
     print(f"{count} operations in {seconds:.1f} s: {count / seconds:.0f} per second")
     assert Operation.objects.exclude(attempts=1).count() == 0
-    assert Group.objects.count() == count
-    marks = Group.objects.values_list("name", flat=True)
-    assert len({name.partition("/")[0] for name in marks}) == count
+    names = Group.objects.filter(name__contains="/").values_list("name", flat=True)
+    assert len(names) == count
+    assert len({name.partition("/")[0] for name in names}) == count
 
 
 def test_ten_idle_workers_cost_almost_nothing(stack: Stack) -> None:
