@@ -8,7 +8,7 @@ that carries the header `X-Fault-Point: <point>`.
     before_commit   everything is written, nothing of the last phase is committed
     after_commit    the answer is stored, no byte of it is sent
 
-    kill   SIGKILL to this process        stop   SIGSTOP to this process        raise   FaultInjected, like a cancellation
+    kill   SIGKILL to this process      stop   SIGSTOP to this process      raise   FaultInjected, like a cancellation
 """
 
 import os
@@ -57,8 +57,15 @@ def reach(point: str) -> None:
         _act(action)
 
 
+def rearm() -> None:
+    """Let this process act once more."""
+    global _spent  # noqa: PLW0603 - one per process, as the environment is
+    with _lock:
+        _spent = False
+
+
 def _first_time() -> bool:
-    global _spent 
+    global _spent
     with _lock:
         first, _spent = not _spent, True
     return first

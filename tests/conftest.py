@@ -9,10 +9,11 @@ import redis
 from django.conf import LazySettings
 from django.core.management import call_command
 from django.db import connection
-from pytest_django import DjangoDbBlocker
 
 from tests.support.servers import servers
 from tests.support.stack import Stack
+
+pytest_plugins = ["idempotency.testing.plugin"]
 
 
 @pytest.fixture(scope="session")
@@ -35,15 +36,6 @@ def store(redis_url: str) -> Iterator[redis.Redis]:
         client.flushdb()
     yield client
     client.close()
-
-
-@pytest.fixture(scope="session")
-def django_db_setup(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> None:
-    """Let the tests' own database be emptied between tests: events may not be truncated elsewhere."""
-    with django_db_blocker.unblock(), connection.cursor() as cursor:
-        cursor.execute(
-            "ALTER TABLE idempotency_event DISABLE TRIGGER idempotency_event_no_truncate"
-        )
 
 
 @pytest.fixture(autouse=True)

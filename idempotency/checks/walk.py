@@ -1,15 +1,14 @@
 """Find the decorated handlers: walk the URL conf down to the methods of each view."""
 
-import inspect
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from django.conf import settings
 from django.urls import URLPattern, URLResolver, get_resolver
-from rest_framework.views import APIView
+from django.views import View
 
-_METHODS = ("get", "post", "put", "patch", "delete", "head", "options")
+from idempotency.decorated import handlers, view_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +22,7 @@ class Decorated:
     route: str
     name: str | None
     callback: Callable[..., Any]
-    view: type[APIView] | None
+    view: type[View] | None
     handler: Callable[..., Any]
     methods: tuple[str, ...]
 
@@ -55,26 +54,10 @@ def _below(resolver: URLResolver, prefix: str) -> Iterator[Decorated]:
 
 def _of(pattern: URLPattern, route: str) -> Iterator[Decorated]:
     callback = pattern.callback
-    view = getattr(callback, "cls", None)
-    if view is None:
-        if hasattr(callback, "__idempotent__"):
-            yield Decorated(route, pattern.name, callback, None, callback, ())
-        return
+    view = view_of(callback)
     found: dict[Callable[..., Any], list[str]] = {}
-    for method, handler in _handlers(callback, view):
+    for method, handler in handlers(callback):
         if hasattr(handler, "__idempotent__"):
             found.setdefault(handler, []).append(method.upper())
     for handler, methods in found.items():
         yield Decorated(route, pattern.name, callback, view, handler, tuple(methods))
-
-
-def _handlers(callback: Any, view: type) -> Iterator[tuple[str, Callable[..., Any]]]:
-    actions = getattr(callback, "actions", None)
-    for method, name in (actions or {method: method for method in _METHODS}).items():
-        handler = getattr(view, name, None)
-        if handler is None:
-            continue
-        if view.__name__ != handler.__qualname__.partition(".")[0] and inspect.isfunction(handler):
-            # `@api_view` hides the function in the closure of the method it makes.
-            handler = inspect.getclosurevars(handler).nonlocals.get("func", handler)
-        yield method, handler

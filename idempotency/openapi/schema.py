@@ -1,6 +1,5 @@
 """Mixins over drf-spectacular's `AutoSchema`. Its underscored methods used here are pinned by a test."""
 
-import inspect
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -8,6 +7,7 @@ from drf_spectacular.openapi import AutoSchema
 from drf_spectacular.utils import OpenApiParameter, OpenApiResponse
 from rest_framework.permissions import SAFE_METHODS, AllowAny, IsAuthenticatedOrReadOnly
 
+from idempotency.decorated import config_of, uncovered
 from idempotency.decorators import Config
 from idempotency.http import problem
 from idempotency.http.header import MAX_LENGTH, NAME
@@ -194,14 +194,8 @@ def _merge(bodies: dict[str, Any], status: str, made: dict[str, Any], media_type
 
 
 def _config_of(view: Any, method: str) -> Config | None:
-    name = getattr(view, "action", None) or method.lower()
-    handler = getattr(view, name, None)
-    config = getattr(handler, "__idempotent__", None)
-    if config is None and inspect.ismethod(handler):
-        # `@api_view` hides the function in the closure of the method it makes.
-        hidden = inspect.getclosurevars(handler.__func__).nonlocals.get("func")
-        config = getattr(hidden, "__idempotent__", None)
-    return config
+    handler = getattr(view, getattr(view, "action", None) or method.lower(), None)
+    return None if handler is None else config_of(uncovered(type(view), handler))
 
 
 def _answers_with_problems(view: Any) -> bool:

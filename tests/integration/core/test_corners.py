@@ -8,9 +8,10 @@ from django.db.models import F
 
 from idempotency import reconciliation
 from idempotency.models import Event, Key, Sender, Step
+from idempotency.testing import pass_time
 from idempotency.types import Absent, LookUp, OpenStep
 from tests.integration.core.conftest import Caller
-from tests.integration.core.test_reconciliation import LEASE, SETTLING, pass_time, run
+from tests.integration.core.test_reconciliation import LEASE, SETTLING, run
 from tests.support.host import ChargeResolver, other_side
 
 pytestmark = pytest.mark.django_db(transaction=True)

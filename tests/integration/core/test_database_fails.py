@@ -12,8 +12,8 @@ from django.db import connection
 
 from idempotency import reconciliation
 from idempotency.models import Key, Sender, Step
+from idempotency.testing import pass_time
 from tests.integration.core.conftest import Caller
-from tests.integration.core.test_reconciliation import pass_time
 from tests.support.host import other_side
 
 pytestmark = pytest.mark.django_db(transaction=True)

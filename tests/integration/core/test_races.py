@@ -5,7 +5,7 @@ import threading
 import uuid
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, TypeVar
+from typing import Any
 
 import pytest
 from django.contrib.auth.models import Group, User
@@ -13,28 +13,11 @@ from django.db import connection, transaction
 
 from idempotency.exceptions import CallFailed
 from idempotency.models import Key, Sender
+from idempotency.testing import together
 from tests.integration.core.conftest import Caller
 from tests.support.host import other_side
 
-T = TypeVar("T")
-
 pytestmark = pytest.mark.django_db(transaction=True)
-
-
-def together(count: int, work: Callable[[int], T]) -> list[T]:
-    """Run the work in that many threads that start at one moment, each with a connection of its own."""
-    barrier = threading.Barrier(count)
-
-    def run(number: int) -> T:
-        try:
-            connection.ensure_connection()
-            barrier.wait(30)
-            return work(number)
-        finally:
-            connection.close()
-
-    with ThreadPoolExecutor(count) as pool:
-        return list(pool.map(run, range(count)))
 
 
 def sends(caller: Caller, path: str, body: object, key: str) -> Callable[[int], Any]:

@@ -17,6 +17,7 @@ from idempotency import reconciliation
 from idempotency.exceptions import CallFailed
 from idempotency.ledger.process import current_process
 from idempotency.models import Event, Key, Sender, Step
+from idempotency.testing import pass_time, together
 from idempotency.types import Absent, OutsideResult, Pending, Rejected
 from tests.integration.core.conftest import Caller
 from tests.support.host import ChargeResolver, other_side
@@ -25,31 +26,6 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 SETTLING = 20
 LEASE = 45
-
-
-def pass_time(seconds: float) -> None:
-    """Move the clock: everything that was written is that much older, and every date that much nearer."""
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "UPDATE idempotency_key SET lease_until = lease_until - %(s)s * interval '1 second', "
-            "next_lookup_at = next_lookup_at - %(s)s * interval '1 second', "
-            "unknown_since = unknown_since - %(s)s * interval '1 second', "
-            "settled_at = settled_at - %(s)s * interval '1 second', "
-            "claimed_at = claimed_at - %(s)s * interval '1 second'",
-            {"s": seconds},
-        )
-        cursor.execute(
-            "UPDATE idempotency_step SET first_send_at = first_send_at - %(s)s * interval '1 second', "
-            "resend_until = resend_until - %(s)s * interval '1 second'",
-            {"s": seconds},
-        )
-        cursor.execute(
-            "UPDATE idempotency_sender SET begun_at = begun_at - %(s)s * interval '1 second', "
-            "send_before = send_before - %(s)s * interval '1 second', "
-            "ended_at = ended_at - %(s)s * interval '1 second', "
-            "dead_at = dead_at - %(s)s * interval '1 second'",
-            {"s": seconds},
-        )
 
 
 def dead_process() -> dict[str, Any]:
@@ -375,8 +351,6 @@ def test_the_command_says_what_it_did(caller: Caller, key: str, capsys: Any) -> 
 
 
 def test_r37_two_reconcilers_settle_once(caller: Caller) -> None:
-    from tests.integration.core.test_races import together
-
     for number in range(10):
         other_side.script.append("apply-and-lose")
         caller.post("/charge/", {"name": f"r{number}"}, key=f"key-{number}")
