@@ -53,8 +53,9 @@ bench: dev ## Measure, on throw-away servers (BENCH=herd for one of benchmarks/)
 	@for name in $(BENCH); do echo "==> $$name"; \
 		$(DEV) -m project.embedded -m benchmarks.$$name $(ARGS) || exit 1; done
 
-docs: dev ## Make the reference pages from the code
+docs: dev ## Make the reference pages from the code, and the HTML in site/
 	@$(DEV) -m docs.reference
+	@$(DEV) -m docs.site
 
 package: dev ## Build the wheel of the reusable app
 	@$(PY) -m uv --quiet build --out-dir dist

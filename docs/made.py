@@ -10,14 +10,13 @@ from typing import Any
 
 from django.core.management import get_commands, load_command_class
 
-from docs.source import Check, checks_in, docs_of_fields, writes_in
+from docs.source import Check, checks_in, docs_of_fields
 from idempotency import checks, conf, faultpoints, telemetry
 from idempotency.admin.actions import ACTIONS
 from idempotency.admin.advice import ADVICE
 from idempotency.admin.situations import Situation
 from idempotency.http import policy
 from idempotency.http.problem import BUILT_IN, Entry, catalogue
-from idempotency.ledger import settlement
 from idempotency.management.commands.idempotency_roles import ROLES
 from idempotency.resilience import tabledoc
 from payments import checks as payments_checks
@@ -280,40 +279,6 @@ def client_policy() -> str:
     )
 
 
-# -- the states --------------------------------------------------------------------------------------------------------
-
-
-def writes() -> str:
-    """Return every statement that changes a key's state: from which states, to which."""
-    folder = Path(inspect.getfile(settlement)).parent
-    found = [write for path in sorted(folder.glob("*.py")) for write in writes_in(path)]
-    return _table(
-        ("from", "to", "written by", "what it is"),
-        (
-            (
-                ", ".join(map(_code, write.before)) or _CLAIMED[write.where][0],
-                _code(write.after),
-                _code(write.where),
-                write.doc or _CLAIMED[write.where][1],
-            )
-            for write in found
-        ),
-    )
-
-
-# Statements that compare the state with what was read, which only their callers know.
-_CLAIMED = {
-    "acquire._CLAIM_AGAIN": (
-        "`released`; `unknown` and unfinished",
-        "Claim a key again that is free, or gone on with.",
-    ),
-    "acquire._NEW_GENERATION": (
-        "settled longer ago than `KEY_TTL`",
-        "Begin a new life of the key, which meets nothing of the old one.",
-    ),
-}
-
-
 # -- the simulator -----------------------------------------------------------------------------------------------------
 
 
@@ -371,7 +336,6 @@ MAKERS = {
     "roles": roles,
     "fault-points": fault_points,
     "policy": client_policy,
-    "writes": writes,
     "simulator-tokens": simulator_tokens,
     "simulator-faults": simulator_faults,
     "simulator-config": simulator_config,

@@ -58,18 +58,16 @@ def run(block: Block, stack: Stack, folder: Path) -> str:
 
 
 def assert_says(said: str, output: Block) -> None:
-    """Find each line that is shown, in its order, ids and times aside."""
-    got = plain(said)
-    at = 0
+    """Find each line that is shown, ids and times aside."""
     for line in filter(None, plain(output.body).splitlines()):
-        found = got.find(line, at)
-        assert found >= 0, f"{output.label}: {line!r} is not in\n{said}"
-    assert at >= 0
+        assert line in plain(said), f"{output.label}: {line!r} is not in\n{said}"
 
 
 def plain(text: str) -> str:
     """Return the text without what differs each time."""
     text = re.sub(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", "<id>", text)
+    # The words after the status are those of the server's Python.
+    text = re.sub(r"(?m)^(HTTP/1.1 \d{3}) .*$", r"\1", text)
     text = re.sub(r"pi_[0-9a-f]{24}", "<gateway id>", text)
     return re.sub(r"\d{4}-\d\d-\d\dT[\d:.]+Z", "<time>", text.replace("\r", ""))
 
