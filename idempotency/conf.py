@@ -259,6 +259,10 @@ class Conf:
     ADMIN_BREAKERS = Hook(
         None, "Circuit breakers that the console shows: gets the request, returns them."
     )
+    ADMIN_SWITCHES = Hook(
+        None, "Read-only switches that console and metrics show: gets the request, returns them."
+    )
+    TRACE_URL = Text("", "Address of a trace, with `{trace_id}` in it; empty: no link.")
     RUNBOOK = Text("", "Address of the runbook that the console links; empty: no link.")
 
     @property

@@ -28,17 +28,20 @@ def run(key_id: str | None = None) -> None:
 @shared_task(name="idempotency.tasks.wake", ignore_result=True)
 def wake() -> None:
     """Nudge workers for all deferred work that is due."""
-    heartbeat.beat(name="wake", detail={"nudges": waking.sweep()})
+    with heartbeat.turn(name="wake") as detail:
+        detail["nudges"] = waking.sweep()
 
 
 @shared_task(name="idempotency.tasks.reconcile", ignore_result=True)
 def reconcile() -> None:
     """Ask about the keys of which nobody knows how they ended."""
-    heartbeat.beat(name="reconcile", detail={"keys": len(reconciliation.run())})
+    with heartbeat.turn(name="reconcile") as detail:
+        detail["keys"] = len(reconciliation.run())
 
 
 @shared_task(name="idempotency.tasks.purge", ignore_result=True)
 def purge() -> None:
     """Forget what has expired."""
-    purged = purge_expired()
-    heartbeat.beat(name="purge", detail={"answers": purged.answers, "keys": purged.keys})
+    with heartbeat.turn(name="purge") as detail:
+        purged = purge_expired()
+        detail |= {"answers": purged.answers, "keys": purged.keys}

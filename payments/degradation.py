@@ -22,7 +22,7 @@ from payments import dependencies
 from payments.conf import conf
 from payments.gateway.guarded import configured as configured_gateway
 
-__all__ = ["Rung", "breakers", "charging", "extras", "read_only"]
+__all__ = ["Rung", "breakers", "charging", "extras", "read_only", "switches"]
 
 
 def extras() -> Degradable:
@@ -51,8 +51,13 @@ def _charging(in_flight: int) -> Admission:
     return Admission(name="payments.create", in_flight=in_flight)
 
 
+def switches(request: HttpRequest) -> list[ReadOnlySwitch]:
+    """Return every switch of this deployment, for the console and the metrics."""
+    return [read_only()]
+
+
 def breakers(request: HttpRequest) -> list[CircuitBreaker]:
-    """Return every breaker of this deployment, for the console."""
+    """Return every breaker of this deployment, for the console and the metrics."""
     through, sources = configured_gateway(), dependencies.configured()
     guards = [through.sends, through.reads, *sources.guards.values()]
     return [guard.terms.breaker for guard in guards if guard.terms.breaker is not None]

@@ -4,15 +4,14 @@ import logging
 from typing import Any
 
 import redis
-from celery.signals import after_task_publish
+from celery.signals import after_task_publish, before_task_publish
 from django.conf import settings
+from django.db import Error, connections
 
 from idempotency.conf import conf
 from payments.conf import conf as payments
 
 logger = logging.getLogger(__name__)
-
-HEARTBEAT_KEY = "project:beat"
 
 
 def schedule() -> dict[str, dict[str, Any]]:
@@ -33,25 +32,41 @@ def schedule() -> dict[str, dict[str, Any]]:
     }
 
 
-def report_ticks() -> None:
-    """Mark beat as alive now, and for three intervals after each message that it has published."""
-    store = connect()
-    seconds = max(15, int(3 * min(conf.RECONCILE_EVERY, conf.WAKE_EVERY)))
+def report_signs() -> None:
+    """Give a sign of life in the database before each message, and another once the broker has taken it.
 
-    def tick(**_: Any) -> None:
-        try:
-            store.set(HEARTBEAT_KEY, 1, ex=seconds)
-        except redis.RedisError as error:
-            # The mark runs out and /readyz/ says so; beat itself goes on.
-            logger.warning("beat cannot show that it is alive: %s", error)
+    Together with the tasks' own marks they tell which part is silent: beat, the broker, or the workers.
+    """
 
-    after_task_publish.connect(tick, weak=False)
-    tick()
+    def alive(**_: Any) -> None:
+        _sign("beat")
+
+    def taken(**_: Any) -> None:
+        _sign("broker")
+
+    before_task_publish.connect(alive, weak=False)
+    after_task_publish.connect(taken, weak=False)
+    _sign("beat")
 
 
 def fresh() -> bool:
-    """Return whether beat has published lately. Raises: redis.RedisError."""
-    return bool(connect().exists(HEARTBEAT_KEY))
+    """Return whether beat has given a sign of life lately. Raises: django.db.Error."""
+    from idempotency.operations import heartbeat
+
+    known = heartbeat.ages()
+    return "beat" in known and not heartbeat.judge(known)["beat"]
+
+
+def _sign(name: str) -> None:
+    # The Celery app, and this file with it, is imported before the apps are loaded.
+    from idempotency.operations import heartbeat
+
+    try:
+        heartbeat.beat(name=name)
+    except Error as error:
+        # The mark grows old and /readyz/ says so; beat itself goes on, on a new connection.
+        logger.warning("beat cannot show that it is alive: %s", error)
+        connections[conf.DATABASE].close()
 
 
 def connect() -> redis.Redis:

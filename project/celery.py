@@ -9,7 +9,7 @@ from celery.signals import beat_init, setup_logging, worker_init, worker_process
 from django.conf import settings
 
 from project import lifeline
-from project.beat import report_ticks, schedule
+from project.beat import report_signs, schedule
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "project.settings")
 
@@ -49,4 +49,4 @@ def end_with_parent(**_: Any) -> None:
 @beat_init.connect
 def report(**_: Any) -> None:
     """Let /readyz/ see that beat is alive."""
-    report_ticks()
+    report_signs()

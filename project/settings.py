@@ -198,6 +198,7 @@ if PROCESS_ROLE == "web":
 IDEMPOTENCY: dict[str, Any] = {
     "TENANT": "payments.queries.tenant_of",
     "ADMIN_BREAKERS": "payments.degradation.breakers",
+    "ADMIN_SWITCHES": "payments.degradation.switches",
     "PROBLEMS": ["payments.exceptions.PROBLEMS"],
 } | environment.overrides(
     "IDEMPOTENCY", {setting.name: setting.default for setting in IDEMPOTENCY_SETTINGS}

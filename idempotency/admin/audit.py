@@ -6,6 +6,7 @@ from typing import Any
 
 from django.db import IntegrityError
 
+from idempotency import telemetry
 from idempotency.conf import conf
 from idempotency.ledger import history
 from idempotency.ledger.phases import phase
@@ -56,3 +57,4 @@ def record(
             reason=reason,
             detail=detail,
         )
+    telemetry.emit(telemetry.StaffActed(kind, actor, "" if key_id is None else str(key_id)))

@@ -32,6 +32,8 @@ class Work:
     generation: int
     call_begun: bool
     resource: str
+    traceparent: str
+    """Of the request that promised it, or ""."""
     id: uuid.UUID
     """The operation's: what its caller knows it by."""
     name: str
@@ -47,9 +49,9 @@ class Work:
         return self.cycle_attempts >= self.max_attempts
 
 
-# Note [Walk]
-# Ten thousand rows that came at once are in no statistics yet, and a plan made without them reads and sorts them all, for
-# each single take: 60 ms instead of 1. Whatever the statistics say, the oldest row is at the head of the index.
+# Note [Walk the index]
+# Ten thousand rows that came at once are in no statistics yet, and a plan made without them reads and sorts them all,
+# for each single take: 60 ms instead of 1. Whatever the statistics say, the oldest row is at the head of the index.
 _WALK_THE_INDEX = (
     "SELECT set_config('enable_seqscan', 'off', true), set_config('enable_bitmapscan', 'off', true), "
     "set_config('enable_sort', 'off', true), set_config('enable_hashjoin', 'off', true), "
@@ -57,7 +59,7 @@ _WALK_THE_INDEX = (
 )
 
 _WORK = (
-    "k.id, k.scope, k.operation, k.key, k.token, k.generation, k.call_begun, k.resource, "
+    "k.id, k.scope, k.operation, k.key, k.token, k.generation, k.call_begun, k.resource, k.traceparent, "
     "o.id, o.name, o.input, o.attempts, o.cycle_attempts, o.max_attempts"
 )
 
@@ -121,7 +123,7 @@ def read_work(*, connection: BaseDatabaseWrapper, key_id: uuid.UUID) -> Work | N
 
 
 def _work(row: tuple[Any, ...]) -> Work:
-    key_id, scope, operation, key, token, generation, call_begun, resource, *work = row
+    key_id, scope, operation, key, token, generation, call_begun, resource, trace, *work = row
     operation_id, name, given, attempts, cycle, limit = work
     return Work(
         key_id=key_id,
@@ -130,6 +132,7 @@ def _work(row: tuple[Any, ...]) -> Work:
         generation=generation,
         call_begun=call_begun,
         resource=resource,
+        traceparent=trace,
         id=operation_id,
         name=name,
         input=json.loads(given),

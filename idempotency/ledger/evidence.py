@@ -107,6 +107,7 @@ class Snapshot:
     deferred: bool
     watched: bool
     accepted: str
+    traceparent: str
     lookups: int
     unknown_for: float
     """Seconds."""

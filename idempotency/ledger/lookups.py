@@ -91,13 +91,14 @@ def snapshot(*, connection: BaseDatabaseWrapper, key_id: uuid.UUID) -> Snapshot 
         lookups=row[11],
         unknown_for=float(row[12] or 0),
         looked_at=row[13],
+        traceparent=row[14],
         steps=steps,
     )
 
 
 _KEY = """
 SELECT id, scope, operation, key, state, token, generation, journal_version, deferred, watched, accepted, lookups,
-    EXTRACT(epoch FROM clock_timestamp() - unknown_since), clock_timestamp()
+    EXTRACT(epoch FROM clock_timestamp() - unknown_since), clock_timestamp(), traceparent
 FROM idempotency_key WHERE id = %(id)s
 """
 

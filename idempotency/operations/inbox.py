@@ -15,6 +15,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Any, ParamSpec, TypeVar, assert_never
 
+from idempotency import telemetry
 from idempotency.conf import conf
 from idempotency.exceptions import MessageRefused, Misuse
 from idempotency.execution import settling
@@ -73,6 +74,7 @@ def consume(
             return
         phases.roll_back()
         _refuse_unless_done(found)
+        telemetry.emit(telemetry.KeyMet(operation, "replay"))
         yield None
     finally:
         if phases.is_open:

@@ -10,6 +10,7 @@ from typing import Any
 
 from django.db import connections
 
+from idempotency import tracing
 from idempotency.conf import conf
 from idempotency.ledger import history
 from idempotency.types import State
@@ -23,7 +24,11 @@ def heard_of(*, key_id: uuid.UUID, step: str, reference: str) -> State | None:
     with connections[conf.DATABASE].cursor() as cursor:
         cursor.execute(_HEARD, {"key": key_id, "step": step, "reference": reference[:200]})
         row = cursor.fetchone()
-    return State(row[0]) if row else None
+    if row is None:
+        return None
+    state, traceparent = row
+    tracing.link(traceparent)
+    return State(state)
 
 
 _HEARD = """
@@ -31,13 +36,13 @@ WITH k AS (
     UPDATE idempotency_key SET
         next_lookup_at = CASE WHEN state = 'unknown' THEN clock_timestamp() ELSE next_lookup_at END
     WHERE id = %(key)s
-    RETURNING id, generation, state
+    RETURNING id, generation, state, traceparent
 ), s AS (
     UPDATE idempotency_step AS s SET reference = %(reference)s
     FROM k WHERE s.key_id = k.id AND s.generation = k.generation AND s.name = %(step)s
         AND s.applied_at IS NULL AND s.reference = ''
 )
-SELECT state FROM k
+SELECT state, traceparent FROM k
 """
 
 

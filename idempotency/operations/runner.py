@@ -16,7 +16,7 @@ from typing import Any
 
 from django.db import DatabaseError, InterfaceError, connections
 
-from idempotency import telemetry
+from idempotency import telemetry, tracing
 from idempotency.clock import SYSTEM
 from idempotency.conf import conf
 from idempotency.exceptions import IdempotencyError
@@ -72,7 +72,8 @@ def run(*, key_id: uuid.UUID | None = None) -> Ended | None:
         return None
     definition = able[work.name]
     deadline = Deadline(at=began + definition.time_limit)
-    ended = _execute(work, definition, deadline)
+    with tracing.span("run", of=work.traceparent, operation=work.name, key_id=str(work.key_id)):
+        ended = _execute(work, definition, deadline)
     took = SYSTEM.now() - began
     name = type(ended).__name__.lower()
     telemetry.emit(telemetry.RunEnded(work.name, "worker", name, took, str(work.key_id)))

@@ -4,6 +4,7 @@ import uuid
 
 from django.db import connections
 
+from idempotency import telemetry, tracing
 from idempotency.conf import conf
 from idempotency.exceptions import CallError
 from idempotency.ledger import lookups
@@ -24,8 +25,17 @@ def reconcile(*, key_id: uuid.UUID, by: str = "reconciler") -> Report:
     seen = lookups.snapshot(connection=connections[conf.DATABASE], key_id=key_id)
     if seen is None:
         return Report(key_id, "moved", None)
+    operation = seen.identity.operation
+    with tracing.span("reconcile", of=seen.traceparent, operation=operation, key_id=str(key_id)):
+        report = _reconcile(seen, by)
+        tracing.mark(decision=report.decision)
+    telemetry.emit(telemetry.KeyReconciled(report.decision, str(key_id)))
+    return report
+
+
+def _reconcile(seen: Snapshot, by: str) -> Report:
     if seen.state is not State.UNKNOWN:
-        return watch(seen) if seen.watched else Report(key_id, "settled", seen.state)
+        return watch(seen) if seen.watched else Report(seen.id, "settled", seen.state)
     resolver = resolver_of(seen.identity.operation)
     asked = _ask(seen, resolver)
     if isinstance(asked, Report):

@@ -114,6 +114,11 @@ class CircuitBreaker:
                 self._go_alone()
         return self._local.snapshot()
 
+    @property
+    def alone(self) -> bool:
+        """Whether it should share its state with other processes and, by the last answer, cannot."""
+        return self._shared is not None and self._alone
+
     def force(self, force: Force, *, actor: str, reason: str) -> None:
         """Hold the breaker open or closed, or clear it, for every process that shares it.
 

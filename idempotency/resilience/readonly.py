@@ -29,6 +29,7 @@ class ReadOnlySwitch:
         retry_after: float = 30.0,
         clock: Clock = SYSTEM,
     ) -> None:
+        self.name = name
         self._keys = [f"idempotency:readonly:{{{name}}}"]
         self._refresh, self._retry_after, self._clock = refresh, retry_after, clock
         self._scripts = None if store is None else tuple(map(store.script, (_READ, _ON, _OFF)))

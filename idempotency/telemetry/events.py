@@ -198,7 +198,7 @@ class RunEnded(Event):
 
     operation: str
     by: str
-    """`request`, `worker`, `reconciler`, `webhook` or `staff`."""
+    """`request`, `worker`, `reconciler` or `staff`."""
     ending: str
     """`settled`, `free`, `unknown` or `overtaken`."""
     seconds: float

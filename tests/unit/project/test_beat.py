@@ -1,8 +1,27 @@
-import pytest
-import redis
-from django.conf import LazySettings
+import logging
+from collections.abc import Iterator
 
+import pytest
+from celery.signals import after_task_publish, before_task_publish
+from django.conf import LazySettings
+from django.db import OperationalError, connections
+
+from idempotency.models import Heartbeat
+from idempotency.operations import heartbeat
 from project import beat
+from tests.support.factories import ago
+
+
+@pytest.fixture
+def unconnected() -> Iterator[None]:
+    """Take away what a test connects to Celery's signals."""
+    known = [
+        (signal, list(signal.receivers or ()))
+        for signal in (before_task_publish, after_task_publish)
+    ]
+    yield
+    for signal, receivers in known:
+        signal.receivers = receivers
 
 
 def test_schedule_is_intervals_that_void_their_messages(settings: LazySettings) -> None:
@@ -26,15 +45,36 @@ def test_celery_app_has_the_schedule_in_memory() -> None:
     assert celery_app.conf.beat_scheduler == "celery.beat:Scheduler"
 
 
-def test_beat_is_fresh_while_its_mark_lasts(store: redis.Redis) -> None:
+@pytest.mark.django_db
+def test_beat_is_fresh_while_its_last_sign_is_young() -> None:
     assert not beat.fresh()
-    store.set(beat.HEARTBEAT_KEY, 1, px=60_000)
+    heartbeat.beat(name="beat")
     assert beat.fresh()
-    store.pexpire(beat.HEARTBEAT_KEY, 0)
+    Heartbeat.objects.update(last_ok_at=ago(seconds=16))
     assert not beat.fresh()
 
 
-def test_freshness_of_an_unreachable_store_is_an_error(settings: LazySettings) -> None:
-    settings.REDIS_URL = "redis://127.0.0.1:1/0"
-    with pytest.raises(redis.ConnectionError):
-        beat.fresh()
+@pytest.mark.django_db
+def test_a_message_gives_a_sign_before_it_and_after_the_broker_has_taken_it(
+    unconnected: None,
+) -> None:
+    beat.report_signs()
+    assert set(heartbeat.ages()) == {"beat"}
+    Heartbeat.objects.all().delete()
+    before_task_publish.send(sender="idempotency.tasks.wake")
+    assert set(heartbeat.ages()) == {"beat"}
+    after_task_publish.send(sender="idempotency.tasks.wake")
+    assert set(heartbeat.ages()) == {"beat", "broker"}
+
+
+def test_beat_goes_on_without_a_database(
+    unconnected: None, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def refuse(*, name: str) -> None:
+        raise OperationalError("refused")
+
+    monkeypatch.setattr(heartbeat, "beat", refuse)
+    monkeypatch.setattr(connections["default"], "close", lambda: None)
+    with caplog.at_level(logging.WARNING):
+        beat.report_signs()
+    assert "beat cannot show that it is alive" in caplog.text

@@ -4,7 +4,8 @@ from django.conf import LazySettings
 from django.db import OperationalError, connection
 from django.test import Client
 
-from project import beat
+from idempotency.operations import heartbeat
+from tests.support.factories import ago, make_waiting
 
 
 def test_alive_without_database_or_store(client: Client, settings: LazySettings) -> None:
@@ -16,7 +17,7 @@ def test_alive_without_database_or_store(client: Client, settings: LazySettings)
 
 @pytest.mark.django_db
 def test_ready_with_database_store_and_beat(client: Client, store: redis.Redis) -> None:
-    store.set(beat.HEARTBEAT_KEY, 1, ex=60)
+    heartbeat.beat(name="beat")
     answer = client.get("/readyz/")
     assert answer.status_code == 200
     assert answer.json()["checks"] == {"database": "ok", "store": "ok", "beat": "ok"}
@@ -30,6 +31,18 @@ def test_not_ready_while_beat_is_silent(client: Client, store: redis.Redis) -> N
 
 
 @pytest.mark.django_db
+def test_silent_workers_and_late_work_are_told_and_turn_no_traffic_away(
+    client: Client, store: redis.Redis
+) -> None:
+    heartbeat.beat(name="beat")
+    heartbeat.beat(name="wake")
+    make_waiting(due_at=ago(minutes=3))
+    answer = client.get("/readyz/")
+    assert answer.status_code == 200
+    assert answer.json()["warnings"] == {"tasks": "silent: reconcile, purge", "due": "late: 180 s"}
+
+
+@pytest.mark.django_db
 def test_not_ready_without_store(client: Client, settings: LazySettings) -> None:
     settings.REDIS_URL = "redis://127.0.0.1:1/0"
     answer = client.get("/readyz/")
@@ -37,7 +50,7 @@ def test_not_ready_without_store(client: Client, settings: LazySettings) -> None
     assert answer.json()["checks"] == {
         "database": "ok",
         "store": "unreachable",
-        "beat": "unknown",
+        "beat": "silent",
     }
 
 
@@ -55,6 +68,7 @@ def test_not_ready_without_database_and_says_no_address(
     assert b"10.0.0.1" not in answer.content
 
 
+@pytest.mark.django_db
 def test_metrics_are_served_as_text(client: Client) -> None:
     answer = client.get("/metrics")
     assert answer.status_code == 200
