@@ -4,6 +4,7 @@ No convention for idempotency keys exists in OpenTelemetry; the names here all b
 library, or without a tracer provider, everything here does nothing. Exporting is the host's business.
 """
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 Value = str | int | float | bool
 
 _HEADER = "traceparent"
+_TRACEPARENT = re.compile(r"[0-9a-f]{2}-([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}")
 
 
 @contextmanager
@@ -74,8 +76,8 @@ def current(otherwise: str = "") -> str:
 
 def trace_id(traceparent: str) -> str:
     """Return the id of the trace in a `traceparent`, or "" where it is not one."""
-    parts = traceparent.split("-")
-    return parts[1] if len(parts) >= 4 and len(parts[1]) == 32 else ""
+    found = _TRACEPARENT.match(traceparent)
+    return found[1] if found else ""
 
 
 def _context(traceparent: str) -> "SpanContext | None":

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from idempotency import tracing
 from idempotency.admin.situations import Situation
 from idempotency.conf import conf
 
@@ -132,3 +133,9 @@ def runbook_address(found: Situation) -> str:
 def problem_address(advice: Advice) -> str:
     """Return the page of the problem that callers get meanwhile, or ""."""
     return f"{conf.PROBLEM_BASE}{advice.problem}/" if advice.problem else ""
+
+
+def trace_address(traceparent: str) -> str:
+    """Return where the trace of the key's first request is shown, or ""."""
+    trace_id = tracing.trace_id(traceparent)
+    return conf.TRACE_URL.replace("{trace_id}", trace_id) if trace_id else ""

@@ -1,13 +1,16 @@
 """One key on one page: the line to read aloud, what it means, what to do, its story, its data."""
 
+import uuid
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from django.db.models import QuerySet
 from django.utils import timezone
 
 from idempotency.admin import sentences
-from idempotency.admin.advice import ADVICE, Advice, problem_address, runbook_address
+from idempotency.admin.advice import ADVICE, Advice, problem_address, runbook_address, trace_address
 from idempotency.admin.redaction import shown
 from idempotency.admin.situations import Situation, situation
 from idempotency.admin.timeline import Call, calls_of, timeline
@@ -55,6 +58,20 @@ def look(key: Key) -> Look:
     return Look(key, work, calls_of(key), now, found)
 
 
+def looks(ids: Iterable[uuid.UUID]) -> list[Look]:
+    """Read all that is on record about several keys, the oldest first."""
+    return [look(key) for key in _rows(ids)]
+
+
+def glances(ids: Iterable[uuid.UUID]) -> list[Look]:
+    """Return how several keys stand, the oldest first, in one query."""
+    return [glance(key) for key in _rows(ids).defer("body").select_related("work")]
+
+
+def _rows(ids: Iterable[uuid.UUID]) -> QuerySet[Key]:
+    return Key.objects.using(conf.DATABASE).filter(pk__in=list(ids)).order_by("created_at")
+
+
 def glance(key: Key) -> Look:
     """Return how a key stands, from a row that was read with its deferred work: enough to decide what may be done."""
     work = key.work if key.deferred and hasattr(key, "work") else None
@@ -69,6 +86,7 @@ def page(seen: Look, *, revealed: bool = False) -> dict[str, Any]:
         "advice": seen.advice,
         "runbook": runbook_address(seen.situation),
         "problem": problem_address(seen.advice),
+        "trace": trace_address(seen.key.traceparent),
         "facts": _facts(seen),
         "timeline": timeline(seen.key, seen.work, seen.calls, now=seen.now, revealed=revealed),
         "documents": _documents(seen, revealed=revealed),

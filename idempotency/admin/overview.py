@@ -49,6 +49,14 @@ class Pulse:
 
 
 @dataclass(frozen=True, slots=True)
+class Switch:
+    """Read-only mode, and why it is on."""
+
+    name: str
+    reason: str | None
+
+
+@dataclass(frozen=True, slots=True)
 class Urgent:
     """A key that somebody should look at."""
 
@@ -126,6 +134,7 @@ def summary(request: HttpRequest) -> dict[str, Any]:
         "alarms": _alarms(now),
         "breakers": shown_breakers,
         "breakers_problem": problem,
+        "switches": _switches(request),
         "chart": chart.last_day(now=now),
         "chart_kinds": chart.KINDS,
         "chart_box": f"0 0 {chart.WIDTH} {chart.HEIGHT + chart.FOOT}",
@@ -169,6 +178,8 @@ def _pulses(now: datetime) -> list[Pulse]:
     seen = {beat.name: beat.last_ok_at for beat in Heartbeat.objects.using(conf.DATABASE)}
     silent = heartbeat.silent()
     tasks = {
+        "beat": ("keeps the time of all the others", 0.0, ""),
+        "broker": ("takes beat's messages to the workers", 0.0, ""),
         "reconcile": ("looks up what nobody knows yet", conf.RECONCILE_EVERY, "RECONCILE_EVERY"),
         "wake": ("starts deferred work that is due", conf.WAKE_EVERY, "WAKE_EVERY"),
         "purge": ("forgets what has expired", conf.PURGE_EVERY, "PURGE_EVERY"),
@@ -176,9 +187,17 @@ def _pulses(now: datetime) -> list[Pulse]:
     pulses = []
     for task, (purpose, every, setting) in tasks.items():
         at = seen.get(task)
+        if at is None and task in heartbeat.SIGNS:
+            continue
         last = None if at is None else Moment.of(at, now=now)
-        pulses.append(Pulse(task, purpose, duration(every), setting, last, task in silent))
+        often = duration(every) if every else ""
+        pulses.append(Pulse(task, purpose, often, setting, last, task in silent))
     return pulses
+
+
+def _switches(request: HttpRequest) -> list[Switch]:
+    hook = conf.ADMIN_SWITCHES
+    return [] if hook is None else [Switch(one.name, one.reason()) for one in hook(request)]
 
 
 def _urgent(now: datetime) -> list[Urgent]:

@@ -3,6 +3,7 @@
 import enum
 from datetime import datetime
 
+from idempotency.ledger import census
 from idempotency.models import Key
 from idempotency.types import State
 
@@ -24,7 +25,7 @@ class Situation(enum.StrEnum):
     RELEASED = "released"
 
 
-OVERDUE_AFTER = 60.0
+OVERDUE_AFTER = census.LATE_AFTER
 """Seconds for which due work may lie before it counts as late."""
 
 

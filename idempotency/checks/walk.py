@@ -1,4 +1,4 @@
-"""Find the decorated handlers: walk the URL conf down to the methods of each view."""
+"""Find the decorated handlers, and those that are not: walk the URL conf down to the methods of each view."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -7,8 +7,9 @@ from typing import Any
 from django.conf import settings
 from django.urls import URLPattern, URLResolver, get_resolver
 from django.views import View
+from rest_framework.views import APIView
 
-from idempotency.decorated import handlers, view_of
+from idempotency.decorated import config_of, handlers, view_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,19 +41,46 @@ class Decorated:
 def decorated_handlers() -> Iterator[Decorated]:
     """Yield every decorated handler that a route leads to."""
     if getattr(settings, "ROOT_URLCONF", None):
-        yield from _below(get_resolver(), "")
+        for route, pattern in _patterns(get_resolver(), ""):
+            yield from _decorated(route, pattern)
 
 
-def _below(resolver: URLResolver, prefix: str) -> Iterator[Decorated]:
+@dataclass(frozen=True, slots=True, order=True)
+class Bare:
+    """An unsafe way to reach a DRF view on which no key counts."""
+
+    route: str
+    method: str
+    label: str
+
+
+def bare_handlers() -> Iterator[Bare]:
+    """Yield each unsafe method of each routed DRF view whose handler is not decorated for it."""
+    for route, pattern in _patterns(get_resolver(), ""):
+        view = view_of(pattern.callback)
+        if view is None or not issubclass(view, APIView):
+            continue
+        for method, handler in handlers(pattern.callback):
+            config = config_of(handler)
+            counts = config is not None and method.upper() in config.methods
+            if method in _UNSAFE and not counts:
+                label = f"{handler.__module__}.{handler.__qualname__}"
+                yield Bare(route, method.upper(), label)
+
+
+_UNSAFE = frozenset({"post", "put", "patch", "delete"})
+
+
+def _patterns(resolver: URLResolver, prefix: str) -> Iterator[tuple[str, URLPattern]]:
     for pattern in resolver.url_patterns:
         route = prefix + str(pattern.pattern)
         if isinstance(pattern, URLResolver):
-            yield from _below(pattern, route)
+            yield from _patterns(pattern, route)
         else:
-            yield from _of(pattern, route)
+            yield route, pattern
 
 
-def _of(pattern: URLPattern, route: str) -> Iterator[Decorated]:
+def _decorated(route: str, pattern: URLPattern) -> Iterator[Decorated]:
     callback = pattern.callback
     view = view_of(callback)
     found: dict[Callable[..., Any], list[str]] = {}

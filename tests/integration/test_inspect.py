@@ -1,0 +1,80 @@
+"""`idempotency_inspect`: the whole story of a key in a terminal."""
+
+import io
+import json
+from typing import Any
+
+import pytest
+from django.conf import LazySettings
+from django.core.management import CommandError, call_command
+
+from idempotency.ledger.writing import key_hash
+from tests.support.factories import make_key, make_step, make_variety
+
+pytestmark = pytest.mark.django_db
+
+
+def inspect(*words: str) -> str:
+    out = io.StringIO()
+    call_command("idempotency_inspect", *words, stdout=out, no_color=True)
+    return out.getvalue()
+
+
+def as_json(*words: str) -> Any:
+    return json.loads(inspect(*words, "--json"))
+
+
+@pytest.mark.parametrize("name", ["key", "pk", "reference", "request_id"])
+def test_a_key_is_found_by_whatever_somebody_was_given(name: str) -> None:
+    key = make_key()
+    assert str(key.pk) in inspect(str(getattr(key, name)))
+
+
+def test_the_story_has_the_calls_and_what_to_do_and_no_payload() -> None:
+    key = make_variety()["unknown"]
+    said = inspect(str(key.pk))
+    assert "Outside call “charge” at stripe begun" in said
+    assert "To do:" in said
+    assert key_hash(key.key) in said
+    assert "Olena" not in said
+
+
+def test_json_has_the_same_as_data(settings: LazySettings) -> None:
+    settings.IDEMPOTENCY = {
+        **settings.IDEMPOTENCY,
+        "TRACE_URL": "https://traces.example/{trace_id}",
+    }
+    key = make_key(traceparent=f"00-{'ab' * 16}-{'cd' * 8}-01")
+    make_step(key)
+    (story,) = as_json(str(key.pk))
+    assert story["operation_ref"] == str(key.pk)
+    assert story["situation"] == "lapsed"
+    assert [line["what"] for line in story["timeline"]][0] == "Key claimed"
+    assert story["trace"] == f"https://traces.example/{'ab' * 16}"
+
+
+def test_an_unknown_name_is_an_error() -> None:
+    with pytest.raises(CommandError, match="No key has that name"):
+        inspect("nothing")
+
+
+def test_stuck_are_those_that_somebody_may_have_to_see() -> None:
+    keys = make_variety()
+    found = {one["operation_ref"]: one["situation"] for one in as_json("--stuck")}
+    stuck = ("unknown", "person", "unfinished", "lapsed", "late", "overdue")
+    assert set(found) == {str(keys[name].pk) for name in stuck}
+    assert "6 key(s)" in inspect("--stuck")
+
+
+def test_routes_that_honour_no_key_are_listed() -> None:
+    found = {(one["method"], one["route"]) for one in as_json("--routes")}
+    assert found == {
+        ("POST", "api/operations/<uuid:id>/cancel/"),
+        ("POST", "api/webhooks/stripe/"),
+    }
+    assert "2 unsafe route(s)" in inspect("--routes")
+
+
+def test_nothing_asked_for_is_an_error() -> None:
+    with pytest.raises(CommandError):
+        inspect()
