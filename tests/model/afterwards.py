@@ -102,6 +102,10 @@ class Life(Claimants):
             yield Step(
                 "reconciler: applied, completes", self.complete(self.new_owner(w), "success")
             )
+        elif "applied" in statuses and self.setting.deferred:
+            if "open" not in statuses and w.attempts < self.setting.attempts:
+                waits = self.wait_again(self.new_owner(w))
+                yield Step("reconciler: unfinished, waits for a run", waits)
         elif "applied" in statuses:
             if self.has_room(w) and "open" not in statuses:
                 yield Step("reconciler resumes", self.join(w, Process("phase one", False)))
