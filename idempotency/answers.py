@@ -7,7 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol, assert_never, cast
 
-from django.http import Http404
+from django.db import Error, InterfaceError, OperationalError
+from django.http import Http404, HttpRequest
 from django.http.response import HttpResponseBase
 from rest_framework.exceptions import APIException, PermissionDenied, ValidationError
 from rest_framework.request import Request
@@ -15,15 +16,18 @@ from rest_framework.views import APIView
 
 from idempotency import http
 from idempotency.conf import conf
-from idempotency.exceptions import CallError, CallRejected
+from idempotency.exceptions import CallError, CallRejected, LedgerUnavailable
 from idempotency.http import problem
+from idempotency.http.plain import PlainView
 from idempotency.http.response import UNRENDERABLE, Unrenderable
 from idempotency.ledger import settlement, values
 from idempotency.ledger.acquire import Acquired, Won
 from idempotency.ledger.claim import Claim
 from idempotency.ledger.values import Settlement
+from idempotency.resilience import sqlstate
 from idempotency.types import Answer, State
 
+AnyView = APIView | PlainView
 REFUSALS = frozenset({400, 401, 403, 404, 405, 406, 408, 413, 415, 425, 429})
 """Raised before any effect, they leave the key free: the caller may correct the request and try again (R14)."""
 
@@ -44,8 +48,8 @@ class RequestSettler:
     def __init__(
         self,
         *,
-        view: APIView,
-        request: Request,
+        view: AnyView,
+        request: Request | HttpRequest,
         by: str = "request",
         evidence: dict[str, object] | None = None,
         ended: Ended | None = None,
@@ -149,6 +153,29 @@ class RequestSettler:
             self.response = None
             return Answer(response.status_code, None, "", {}, note=UNRENDERABLE)
         return http.response.freeze(response=response, max_bytes=conf.MAX_RESPONSE_BYTES)
+
+
+def as_problem(claim: Claim, error: BaseException | None) -> BaseException:
+    """Return what the caller of a run that changed nothing is told: a problem, or the error as it is."""
+    if isinstance(error, CallError):
+        ref = str(claim.id) if claim.called else None
+        told: BaseException = problem.from_call_error(error, operation_ref=ref)
+    elif isinstance(error, LedgerUnavailable | Error) and _is_outage(error):
+        told = problem.LedgerDown()
+    else:
+        return cast(BaseException, error)
+    told.__cause__ = error
+    return told
+
+
+def _is_outage(error: LedgerUnavailable | Error) -> bool:
+    """Whether the database failed, and not what it was asked; then nothing of the request was kept."""
+    outages = (LedgerUnavailable, OperationalError, InterfaceError)
+    return isinstance(error, outages) or sqlstate(error) in _TIMED_OUT
+
+
+_TIMED_OUT = frozenset({"25P03", "25P04"})
+"""The server ended a transaction that was idle, or open, for too long."""
 
 
 # -- the answer of a key that was found ------------------------------------------------------------------------------

@@ -4,27 +4,27 @@
     def create(self, request): ...
 
 The pipeline, top to bottom: header → scope → fingerprint → claim → run → settle, or the answer of the key that was
-found. DRF's own authentication, permissions and throttling come first: it calls a handler only after them (R1).
+found. DRF's own authentication, permissions and throttling come first: it calls a handler only after them (R1). For a
+plain Django view that is whatever stands above the decorator, e.g. `@login_required`.
 """
 
 import functools
+import inspect
 import uuid
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any, TypeVar, assert_never, cast
+from typing import Any, assert_never, cast
 
-from django.db import Error, InterfaceError, OperationalError, connections
-from django.http import Http404
+from django.db import Error, connections
+from django.http import Http404, HttpRequest
 from django.http.response import HttpResponseBase
 from rest_framework.exceptions import APIException
 from rest_framework.request import Request
-from rest_framework.views import APIView
 
-from idempotency import faultpoints, http, telemetry
-from idempotency.answers import RequestSettler, told_of
+from idempotency import faultpoints, http, telemetry, tracing
+from idempotency.answers import AnyView, RequestSettler, as_problem, told_of
 from idempotency.clock import SYSTEM
 from idempotency.conf import conf
-from idempotency.exceptions import CallError, LedgerUnavailable, Misuse
+from idempotency.exceptions import LedgerUnavailable, Misuse
 from idempotency.execution import Ended, Free, Overtaken, Settled, Unknown, execute
 from idempotency.faultpoints import asked_for
 from idempotency.http import problem
@@ -32,29 +32,18 @@ from idempotency.ledger import acquire, values
 from idempotency.ledger.claim import Claim
 from idempotency.ledger.phases import Phases
 from idempotency.operations.registry import resolver_of
-from idempotency.resilience import Deadline, deadline_scope, sqlstate
+from idempotency.resilience import Deadline, deadline_scope
+from idempotency.signature import (
+    Config,
+    Decorator,
+    Handler,
+    IdempotentHttpRequest,
+    IdempotentRequest,
+)
 
-Handler = TypeVar("Handler", bound=Callable[..., Any])
+__all__ = ["METHODS", "Config", "IdempotentHttpRequest", "IdempotentRequest", "idempotent"]
 
 METHODS = ("POST", "PATCH")
-
-
-class IdempotentRequest(Request):
-    """What a decorated handler is given: annotate `request` with it to have `request.claim` typed."""
-
-    claim: Claim
-
-
-@dataclass(frozen=True, slots=True)
-class Config:
-    """What a decorated handler was given; found on it as `__idempotent__`."""
-
-    operation: str | None
-    required: bool
-    methods: tuple[str, ...]
-    scope: Callable[[Any], str] | None
-    headers: tuple[str, ...]
-    replay_check: Callable[[APIView, Request], None] | None
 
 
 def idempotent(
@@ -64,10 +53,10 @@ def idempotent(
     methods: Sequence[str] = METHODS,
     scope: Callable[[Any], str] | None = None,
     headers: Sequence[str] = (),
-    replay_check: Callable[[APIView, Request], None] | None = None,
-) -> Callable[[Handler], Handler]:
-    """Enforce the `Idempotency-Key` header on a DRF handler: a view's method, an `@action`, or a function under
-    `@api_view`.
+    replay_check: Callable[[Any, Any], None] | None = None,
+) -> Decorator:
+    """Enforce the `Idempotency-Key` header on a handler: a view's method, an `@action`, a function under `@api_view`,
+    or a plain Django view.
 
     The handler finds its claim at `request.claim` and makes its outside calls through it.
 
@@ -77,7 +66,8 @@ def idempotent(
         methods: the methods on which a key counts (R2).
         scope: returns whose key it is; default: `IDEMPOTENCY["SCOPE"]` (R5).
         headers: request headers that belong to the fingerprint (R7).
-        replay_check: called before a replay; raises what a caller who may no longer see it gets (R1).
+        replay_check: called with view and request before a replay; raises what a caller who may no longer see it
+            gets (R1).
 
     Source: draft-ietf-httpapi-idempotency-key-header-07, an expired Internet-Draft.
     """
@@ -86,36 +76,58 @@ def idempotent(
     )
 
     def decorate(handler: Handler) -> Handler:
-        if isinstance(handler, type) or hasattr(handler, "cls"):
+        if isinstance(handler, type) or hasattr(handler, "cls") or hasattr(handler, "view_class"):
             raise Misuse(
                 "@idempotent decorates a handler: a method of a view, or a function *under* @api_view."
             )
+        if inspect.iscoroutinefunction(handler):
+            raise Misuse("@idempotent decorates no async handler: Django's transactions are not.")
 
         @functools.wraps(handler)
         def wrapper(*args: Any, **kwargs: Any) -> HttpResponseBase:
-            request = next((arg for arg in args[:2] if isinstance(arg, Request)), None)
+            request = next(
+                (arg for arg in args[:2] if isinstance(arg, Request | HttpRequest)), None
+            )
             if request is None:
-                raise Misuse("@idempotent needs DRF's request: put @api_view above it.")
+                raise Misuse("@idempotent needs the request: decorate what Django or DRF calls.")
+            run = functools.partial(handler, *args, **kwargs)
             if request.method not in config.methods:
-                return cast(HttpResponseBase, handler(*args, **kwargs))
-            return _Exchange(config, request, functools.partial(handler, *args, **kwargs)).answer()
+                return cast(HttpResponseBase, run())
+            if isinstance(request, Request):
+                return _Exchange(config, request, request.parser_context["view"], run).answer()
+            return _answer_plain(config, request, run)
 
         wrapper.__idempotent__ = config  # type: ignore[attr-defined]
         return cast(Handler, wrapper)
 
-    return decorate
+    return cast(Decorator, decorate)
+
+
+def _answer_plain(
+    config: Config, request: HttpRequest, run: Callable[[], HttpResponseBase]
+) -> HttpResponseBase:
+    """Answer a plain view's request; a problem is an answer here, which DRF would have made of it."""
+    view = http.plain.PlainView(request)
+    try:
+        return _Exchange(config, request, view, run).answer()
+    except APIException as error:
+        return view.handle_exception(error)
 
 
 class _Exchange:
     """One request on its way through the pipeline."""
 
     def __init__(
-        self, config: Config, request: Request, handler: Callable[[], HttpResponseBase]
+        self,
+        config: Config,
+        request: Request | HttpRequest,
+        view: AnyView,
+        handler: Callable[[], HttpResponseBase],
     ) -> None:
         self._config = config
         self._request = request
+        self._view = view
         self._handler = handler
-        self._view: APIView = request.parser_context["view"]
         self._phases = Phases(using=conf.DATABASE)
         self._began = SYSTEM.now()
 
@@ -195,9 +207,9 @@ class _Exchange:
             identity=self._identity,
             fingerprint=self._fingerprint,
             origin=acquire.Origin(
-                accepted=self._request.accepted_media_type or "",
+                accepted=getattr(self._request, "accepted_media_type", None) or "",
                 request_id=self._request.headers.get("X-Request-Id", ""),
-                traceparent=self._request.headers.get("Traceparent", ""),
+                traceparent=tracing.current(self._request.headers.get("Traceparent", "")),
             ),
         )
 
@@ -220,7 +232,7 @@ class _Exchange:
             case Free(error=None):
                 return cast(HttpResponseBase, settler.response)
             case Free(error=error):
-                raise self._as_problem(claim, error)
+                raise as_problem(claim, error)
             case Unknown():
                 raise problem.OutcomeUnknown(
                     repeated=False,
@@ -231,14 +243,6 @@ class _Exchange:
                 return self._from_ledger(self._acquire())
             case _:
                 assert_never(ended)
-
-    def _as_problem(self, claim: Claim, error: BaseException | None) -> BaseException:
-        if isinstance(error, CallError):
-            ref = str(claim.id) if claim.called else None
-            raise problem.from_call_error(error, operation_ref=ref) from error
-        if isinstance(error, LedgerUnavailable | Error) and _is_outage(error):
-            raise problem.LedgerDown from error
-        return cast(BaseException, error)
 
     def _unavailable(self, claim: Claim) -> HttpResponseBase:
         raise problem.ResultUnavailable(
@@ -266,10 +270,11 @@ class _Exchange:
         lookup = getattr(self._view, "lookup_url_kwarg", None) or getattr(
             self._view, "lookup_field", None
         )
-        if lookup not in self._view.kwargs or not hasattr(self._view, "get_object"):
+        get_object = getattr(self._view, "get_object", None)
+        if lookup not in self._view.kwargs or get_object is None:
             return
         try:
-            self._view.get_object()
+            get_object()
         except Http404:
             # The object is gone; that the key is this caller's own was decided by the scope.
             return
@@ -279,23 +284,6 @@ _POLL = 0.05
 """Seconds between two looks at a key that a waiting request hopes to see settled."""
 
 
-def _is_outage(error: LedgerUnavailable | Error) -> bool:
-    """Whether the database failed, and not what it was asked; then nothing of the request was kept."""
-    outages = (LedgerUnavailable, OperationalError, InterfaceError)
-    return isinstance(error, outages) or sqlstate(error) in _TIMED_OUT
-
-
-_TIMED_OUT = frozenset({"25P03", "25P04"})
-"""The server ended a transaction that was idle, or open, for too long."""
-
-
 def _tell(claim: Claim, ended: Ended, seconds: float) -> None:
-    telemetry.emit(
-        telemetry.RunEnded(
-            claim.operation,
-            "request",
-            type(ended).__name__.lower(),
-            seconds,
-            str(claim.id) if claim.exists else "",
-        )
-    )
+    name, key_id = type(ended).__name__.lower(), str(claim.id) if claim.exists else ""
+    telemetry.emit(telemetry.RunEnded(claim.operation, "request", name, seconds, key_id))

@@ -3,7 +3,7 @@
 from typing import cast
 
 from django.db import Error as DatabaseError
-from django.http import HttpResponse
+from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.template.response import SimpleTemplateResponse
 from rest_framework.request import Request
@@ -12,6 +12,7 @@ from rest_framework.views import APIView
 
 from idempotency.conf import conf
 from idempotency.exceptions import IdempotencyError, Misuse
+from idempotency.http.plain import PlainView
 from idempotency.types import Answer
 
 REPLAYED = "Idempotent-Replayed"
@@ -26,18 +27,26 @@ class Unrenderable(IdempotencyError):
     """The response's data could not be turned into bytes; the work behind it is done."""
 
 
-def render(*, response: HttpResponseBase, view: APIView, request: Request) -> None:
+def render(
+    *, response: HttpResponseBase, view: APIView | PlainView, request: Request | HttpRequest
+) -> None:
     """Render a lazy response now, with what the request negotiated, as DRF would do later.
 
     Does nothing to a response that has its bytes, or streams them.
 
     Raises:
         Unrenderable: the renderer failed.
+        Misuse: a plain Django view returned DRF's response.
         django.db.Error: the database failed meanwhile, which says nothing about the data.
     """
     if not isinstance(response, SimpleTemplateResponse) or response.is_rendered:
         return
     if isinstance(response, Response):
+        if isinstance(view, PlainView) or not isinstance(request, Request):
+            raise Misuse(
+                "A plain Django view returned DRF's Response: put @api_view above @idempotent, or return an "
+                "HttpResponse."
+            )
         if not getattr(request, "accepted_renderer", None):
             negotiated = view.perform_content_negotiation(request, force=True)
             request.accepted_renderer, request.accepted_media_type = negotiated

@@ -43,8 +43,9 @@ def tenant_and_user(request: HttpRequest | Request) -> str:
 
     Raises: Misuse, for an anonymous caller.
     """
-    user = request.user
-    # DRF's UNAUTHENTICATED_USER may be None, and a user that is not saved has no key.
+    # Without Django's middleware a plain request has none; DRF's UNAUTHENTICATED_USER may be None, and a user that is
+    # not saved has no key.
+    user: Any = getattr(request, "user", None)
     if not getattr(user, "is_authenticated", False) or getattr(user, "pk", None) is None:
         raise Misuse(
             "Idempotency keys need to know their caller: require authentication on this view, or "

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
 from django.http.response import HttpResponseBase
-from rest_framework.views import APIView
+from django.views import View
 
 from idempotency.conf import conf
 from idempotency.exceptions import CallFailed, CallRejected, Misuse
@@ -139,10 +139,11 @@ class Resolver:
     """How an operation with outside calls is resolved when nobody knows yet. Subclass it and register it.
 
     Attributes:
-        view: the view class whose renderers and exception handler render the answer as the view itself would have.
+        view: the view class whose renderers and exception handler render the answer as the view itself would have;
+            for a plain Django view, `django.views.View`.
     """
 
-    view: type[APIView]
+    view: type[View]
 
     def look_up(self, *, step: OpenStep) -> LookUp:
         """Ask the other side whether the step was applied. Called with no transaction open.

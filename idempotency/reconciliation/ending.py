@@ -3,6 +3,7 @@
 from functools import partial
 
 from django.http import HttpRequest
+from django.views import View
 from rest_framework.request import Request
 from rest_framework.views import APIView
 from rest_framework.viewsets import ViewSetMixin
@@ -12,6 +13,7 @@ from idempotency.answers import RequestSettler
 from idempotency.clock import SYSTEM
 from idempotency.conf import conf
 from idempotency.execution import Overtaken, Settled, execute
+from idempotency.http.plain import PlainView
 from idempotency.ledger import lookups, settlement
 from idempotency.ledger.acquire import Won
 from idempotency.ledger.claim import Claim
@@ -119,7 +121,8 @@ def _finish(
             phases.roll_back()
     name = type(ended).__name__.lower()
     took = SYSTEM.now() - began
-    telemetry.emit(telemetry.RunEnded(claim.operation, "reconciler", name, took, str(seen.id)))
+    who = "reconciler" if by == "reconciler" else "staff"
+    telemetry.emit(telemetry.RunEnded(claim.operation, who, name, took, str(seen.id)))
     if isinstance(ended, Settled):
         return Report(seen.id, decision, State.COMPLETED)
     if isinstance(ended, Overtaken):
@@ -152,15 +155,19 @@ def take(phases: Phases, seen: Snapshot, version: int) -> Claim | None:
     return Claim(identity=seen.identity, phases=phases, won=won, deadline=deadline)
 
 
-def stand_in(*, view_class: type[APIView], accepted: str) -> tuple[APIView, Request]:
+def stand_in(
+    *, view_class: type[View], accepted: str
+) -> tuple[APIView | PlainView, Request | HttpRequest]:
     """Return a view and a request that render as those of the first caller did.
 
     Args:
         accepted: the media type that was negotiated then.
     """
-    view = view_class()
     plain = HttpRequest()
     plain.method = "POST"
+    if not issubclass(view_class, APIView):
+        return PlainView(plain), plain
+    view = view_class()
     if accepted:
         plain.META["HTTP_ACCEPT"] = accepted
     view.args, view.kwargs, view.format_kwarg = (), {}, None

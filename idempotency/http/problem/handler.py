@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from http import HTTPStatus
-from typing import Any
+from typing import Any, Protocol
 
 from django.core.exceptions import PermissionDenied
 from django.db import connections
@@ -10,7 +10,7 @@ from django.http import Http404
 from rest_framework import exceptions
 from rest_framework.renderers import JSONRenderer
 from rest_framework.response import Response
-from rest_framework.views import APIView, set_rollback
+from rest_framework.views import set_rollback
 
 from idempotency.conf import conf
 from idempotency.exceptions import CallError, LedgerUnavailable, Refused
@@ -49,7 +49,14 @@ def exception_handler(exc: Exception, context: Mapping[str, Any]) -> Response | 
     return ProblemResponse(body_of(known), status=known.status_code, headers=_headers(known))
 
 
-def respond(*, exc: Exception, view: APIView) -> Response:
+class Answering(Protocol):
+    """What answers exceptions: DRF's APIView, or what stands for a plain view."""
+
+    def handle_exception(self, exc: Exception) -> Response:
+        """Return the answer, or raise what is none."""
+
+
+def respond(*, exc: Exception, view: Answering) -> Response:
     """Return the response that the view's own exception handler gives to a verdict.
 
     Does not touch the transaction: DRF's handler marks every connection under ATOMIC_REQUESTS for

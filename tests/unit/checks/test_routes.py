@@ -3,11 +3,13 @@
 from typing import Any
 
 import pytest
+from django.contrib.auth.decorators import login_required
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from django.test import override_settings
 from django.urls import URLPattern, URLResolver, include, path
 from django.utils.decorators import method_decorator
+from django.views import View
 from rest_framework.decorators import action, api_view, permission_classes
 from rest_framework.permissions import AllowAny, IsAuthenticated
 from rest_framework.request import Request
@@ -147,12 +149,27 @@ def test_anonymous_callers_need_a_scope(permissions: list[Any]) -> None:
         assert routes_ids(path("a/", Open.as_view())) == []
 
 
-def test_a_view_that_is_not_drfs_is_refused() -> None:
+def test_plain_django_views_are_found_and_judged_too(
+    settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    @login_required
     @idempotent(operation="plain")
     def plain(request: HttpRequest) -> HttpResponse:
         return HttpResponse()
 
-    assert routes_ids(path("a/", plain)) == ["E023"]
+    class Plain(View):
+        @idempotent(operation="plain.class")
+        def post(self, request: HttpRequest) -> HttpResponse:
+            return HttpResponse()
+
+        @idempotent(operation="plain.class.put")
+        def put(self, request: HttpRequest) -> HttpResponse:
+            return HttpResponse()
+
+    assert routes_ids(path("a/", plain), path("b/", Plain.as_view())) == ["E024"]
+    monkeypatch.setitem(settings.DATABASES, "default", POSTGRESQL | {"ATOMIC_REQUESTS": True})
+    assert routes_ids(path("a/", plain)) == ["E020"]
+    assert routes_ids(path("a/", transaction.non_atomic_requests(plain))) == []
 
 
 def test_a_decorator_that_the_method_never_reaches_is_refused() -> None:
