@@ -139,7 +139,9 @@ def _celery() -> Any:
         from celery import current_app
     except ImportError:
         return None
-    return current_app
+    # Where nobody made an app Celery makes one up, which would publish to nowhere.
+    made_up = current_app.main == "default" and not current_app.set_as_current
+    return None if made_up else current_app
 
 
 @cache
