@@ -14,10 +14,18 @@ from payments.conf import conf as payments
 logger = logging.getLogger(__name__)
 
 
-def schedule() -> dict[str, dict[str, Any]]:
-    """Return the beat schedule: intervals only, each message void once the next one is due.
+PATIENCE = 120.0
+"""Seconds for which a message waits for a worker at least: longer than the nudges in front of it live (60 s).
 
-    A crontab would skip or double runs at a change of clocks, and a message that waited out an
+One that was void after its own interval never reached the workers of a busy deployment: all of them were taken by
+nudges, each for some seconds, and no key was reconciled until the backlog was over.
+"""
+
+
+def schedule() -> dict[str, dict[str, Any]]:
+    """Return the beat schedule: intervals only, each message void after a while.
+
+    A crontab would skip or double runs at a change of clocks, and messages that waited out an
     outage of the broker would make a crowd.
     """
     every = {
@@ -27,7 +35,7 @@ def schedule() -> dict[str, dict[str, Any]]:
         "payments.tasks.follow_up": payments.FOLLOW_EVERY,
     }
     return {
-        task: {"task": task, "schedule": seconds, "options": {"expires": seconds}}
+        task: {"task": task, "schedule": seconds, "options": {"expires": max(seconds, PATIENCE)}}
         for task, seconds in every.items()
     }
 

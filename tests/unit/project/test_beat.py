@@ -7,7 +7,7 @@ from django.conf import LazySettings
 from django.db import OperationalError, connections
 
 from idempotency.models import Heartbeat
-from idempotency.operations import heartbeat
+from idempotency.operations import heartbeat, wake
 from project import beat
 from tests.support.factories import ago
 
@@ -24,18 +24,20 @@ def unconnected() -> Iterator[None]:
         signal.receivers = receivers
 
 
-def test_schedule_is_intervals_that_void_their_messages(settings: LazySettings) -> None:
-    settings.IDEMPOTENCY = {"RECONCILE_EVERY": 7, "WAKE_EVERY": 3, "PURGE_EVERY": 60}
+def test_schedule_is_intervals_whose_messages_outlive_every_nudge(settings: LazySettings) -> None:
+    settings.IDEMPOTENCY = {"RECONCILE_EVERY": 7, "WAKE_EVERY": 3, "PURGE_EVERY": 300}
     settings.PAYMENTS = {"FOLLOW_EVERY": 20}
     assert {
         name: (entry["task"], entry["schedule"], entry["options"]["expires"])
         for name, entry in beat.schedule().items()
     } == {
-        "idempotency.tasks.reconcile": ("idempotency.tasks.reconcile", 7.0, 7.0),
-        "idempotency.tasks.wake": ("idempotency.tasks.wake", 3.0, 3.0),
-        "idempotency.tasks.purge": ("idempotency.tasks.purge", 60.0, 60.0),
-        "payments.tasks.follow_up": ("payments.tasks.follow_up", 20.0, 20.0),
+        "idempotency.tasks.reconcile": ("idempotency.tasks.reconcile", 7.0, 120.0),
+        "idempotency.tasks.wake": ("idempotency.tasks.wake", 3.0, 120.0),
+        "idempotency.tasks.purge": ("idempotency.tasks.purge", 300.0, 300.0),
+        "payments.tasks.follow_up": ("payments.tasks.follow_up", 20.0, 120.0),
     }
+    # What waits longest in front of it is a nudge.
+    assert wake._EXPIRES < beat.PATIENCE
 
 
 def test_celery_app_has_the_schedule_in_memory() -> None:
