@@ -3,7 +3,7 @@
 import inspect
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -49,10 +49,7 @@ def settings() -> str:
     """Return the settings of the reusable app."""
     return _table(
         ("name", "kind", "default", "means"),
-        (
-            (_code(one.name), one.kind, _default(one), one.doc)
-            for one in conf.SETTINGS
-        ),
+        ((_code(one.name), one.kind, _default(one), one.doc) for one in conf.SETTINGS),
     )
 
 
@@ -193,7 +190,7 @@ def _command(app: str, name: str) -> str:
             _code(", ".join(action.option_strings) or "|".join(action.choices or [action.dest])),
             action.help or (f"one of {', '.join(action.choices)}" if action.choices else ""),
         )
-        for action in parser._actions
+        for action in parser._actions  # noqa: SLF001 - argparse has no door to its options
         if action.dest not in common
     ]
     table = f"\n\n{_table(('option', 'means'), rows)}" if rows else ""
@@ -231,10 +228,7 @@ def situations() -> str:
     """Return every situation with its badge, leading to its page."""
     return _table(
         ("badge", "in one sentence"),
-        (
-            (f"[{ADVICE[one].label}]({one.value}.md)", ADVICE[one].meaning)
-            for one in Situation
-        ),
+        ((f"[{ADVICE[one].label}]({one.value}.md)", ADVICE[one].meaning) for one in Situation),
     )
 
 
@@ -244,13 +238,9 @@ def actions() -> str:
         ("button", "permission", "what it will do and what not"),
         (
             (one.label, _code(one.permission), " ".join(one.consequences))
-            for one in _actions()
+            for one in ACTIONS.values()
         ),
     )
-
-
-def _actions() -> Iterator[Any]:
-    yield from (ACTIONS.values() if isinstance(ACTIONS, dict) else ACTIONS)
 
 
 def roles() -> str:
@@ -267,14 +257,14 @@ def roles() -> str:
 def fault_points() -> str:
     """Return the fault points and actions, as their module names them."""
     text = inspect.getdoc(faultpoints) or ""
-    told = dict(re.findall(r"^ {4}(\w+) {2,}(.+?)(?: {4,}|$)", text, re.M))
+    told = dict(re.findall(r"^ {4}(\w+) {2,}(.+?)(?: {4,}|$)", text, re.MULTILINE))
     points = _table(("point", "when"), ((_code(p), told[p]) for p in faultpoints.POINTS))
     return f"{points}\n\nActions: {', '.join(map(_code, faultpoints.ACTIONS))}."
 
 
 def client_policy() -> str:
     """Return the policy for keys as the project's settings have it."""
-    return re.sub(r"^#", "###", policy.markdown().split("\n\n", 1)[1], flags=re.M).replace(
+    return re.sub(r"^#", "###", policy.markdown().split("\n\n", 1)[1], flags=re.MULTILINE).replace(
         "####", "###"
     )
 
@@ -321,7 +311,7 @@ def simulator_config() -> str:
     return table + "\n\n" + re.sub(r"[.] (?=`)", ".\n", about)
 
 
-MAKERS = {
+MAKERS: dict[str, Callable[..., str]] = {
     "settings": settings,
     "payments-settings": payments_settings,
     "checks": all_checks,

@@ -17,7 +17,7 @@ from pathlib import Path
 import django
 
 DOCS = Path(__file__).resolve().parent
-_PLACE = re.compile(r"<!-- generated: (?P<name>[^>]+?) -->\n.*?<!-- end -->", re.S)
+_PLACE = re.compile(r"<!-- generated: (?P<name>[^>]+?) -->\n.*?<!-- end -->", re.DOTALL)
 
 
 def main() -> int:
@@ -41,7 +41,9 @@ def _write(place: re.Match[str]) -> str:
     name, _, argument = place["name"].partition(" ")
     makers = _makers()
     if name not in makers:
-        raise SystemExit(f"There is nothing called {name!r} to generate; known: {', '.join(makers)}")
+        raise SystemExit(
+            f"There is nothing called {name!r} to generate; known: {', '.join(makers)}"
+        )
     made = makers[name](argument) if argument else makers[name]()
     return f"<!-- generated: {place['name']} -->\n\n{made.strip()}\n\n<!-- end -->"
 

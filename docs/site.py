@@ -7,6 +7,7 @@ documentation is copied beside it.
 import html
 import re
 import sys
+from itertools import pairwise
 from pathlib import Path
 
 from markdown_it import MarkdownIt
@@ -76,14 +77,16 @@ def rendered(page: Path) -> str:
     markdown = MarkdownIt("commonmark", {"html": True}).enable("table")
     tokens = markdown.parse(page.read_text(encoding="utf-8"))
     seen: dict[str, int] = {}
-    for token, following in zip(tokens, tokens[1:], strict=False):
+    for token, following in pairwise(tokens):
         if token.type == "heading_open":
             token.attrSet("id", anchor(following.content, seen))
     for token in tokens:
         _relink(token)
     title = next((one.content for one in tokens if one.type == "inline"), page.stem)
     body = markdown.renderer.render(tokens, markdown.options, {})
-    body = body.replace("<table>", '<div class="wide"><table>').replace("</table>", "</table></div>")
+    body = body.replace("<table>", '<div class="wide"><table>').replace(
+        "</table>", "</table></div>"
+    )
     up = "../" * (len(page.relative_to(ROOT).parts) - 1)
     links = " ".join(
         f'<a href="{up}{_html(target)}">{html.escape(name)}</a>' for name, target in NAVIGATION

@@ -110,7 +110,7 @@ def writes_in(path: Path) -> list[Write]:
 
 
 _STATE = re.compile(r"state = '(\w+)'")
-_SETS = re.compile(r"UPDATE idempotency_key AS k SET\s+state = '(\w+)'(.*)", re.S)
+_SETS = re.compile(r"UPDATE idempotency_key AS k SET\s+state = '(\w+)'(.*)", re.DOTALL)
 
 
 def _strings(node: ast.AST) -> Iterator[ast.expr]:

@@ -102,7 +102,9 @@ class Shop:
 
     def python(self, code: str) -> str:
         """Run code after `django.setup()`; return what it prints."""
-        setup = "import os, django\nos.environ['DJANGO_SETTINGS_MODULE'] = 'shop_project.settings'\n"
+        setup = (
+            "import os, django\nos.environ['DJANGO_SETTINGS_MODULE'] = 'shop_project.settings'\n"
+        )
         return self._run("-W", "error", "-c", f"{setup}django.setup()\n{code}")
 
     def _run(self, *words: str) -> str:

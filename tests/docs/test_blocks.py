@@ -18,7 +18,9 @@ CODE = {"python", "js", "sh", "bash", "shell", "console"}
 def test_a_block_of_code_says_how_it_is_held_true(block: Block) -> None:
     attributes = block.attributes
     if block.language not in CODE:
-        assert block.language in {"", "http", "json", "mermaid", "text"}, "a language that nothing here runs"
+        assert block.language in {"", "http", "json", "mermaid", "text"}, (
+            "a language that nothing here runs"
+        )
         return
     ways = attributes.keys() & {"run", "title", "held"}
     assert len(ways) == 1, "run, title or held: exactly one"
@@ -29,10 +31,10 @@ def test_a_block_of_code_says_how_it_is_held_true(block: Block) -> None:
 
 
 def test_a_block_that_is_held_elsewhere_calls_only_targets_that_exist() -> None:
-    targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), re.M))
+    targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
     for block in blocks():
         if block.language == "sh":
-            called = set(re.findall(r"^(?:[A-Z_]+=\S+ )*make ([a-z]+)", block.body, re.M))
+            called = set(re.findall(r"^(?:[A-Z_]+=\S+ )*make ([a-z]+)", block.body, re.MULTILINE))
             assert called <= targets, block.label
 
 

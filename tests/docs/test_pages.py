@@ -24,7 +24,7 @@ def label(page: Path) -> str:
 
 def anchors(page: Path) -> set[str]:
     seen: dict[str, int] = {}
-    return {site.anchor(h, seen) for h in re.findall(r"^#+ (.+)$", prose(page), re.M)}
+    return {site.anchor(h, seen) for h in re.findall(r"^#+ (.+)$", prose(page), re.MULTILINE)}
 
 
 @pytest.mark.parametrize("page", PAGES, ids=label)
@@ -49,7 +49,9 @@ def test_links_lead_somewhere(page: Path) -> None:
 
 @pytest.mark.parametrize("page", PAGES, ids=label)
 def test_named_tests_and_files_exist(page: Path) -> None:
-    for name in re.findall(r"`((?:tests|idempotency|payments|project|benchmarks)/[^`\s]*)`", prose(page)):
+    for name in re.findall(
+        r"`((?:tests|idempotency|payments|project|benchmarks)/[^`\s]*)`", prose(page)
+    ):
         path, _, test = name.partition("::")
         assert (ROOT / path).exists(), name
         if test:
@@ -58,7 +60,7 @@ def test_named_tests_and_files_exist(page: Path) -> None:
 
 @pytest.mark.parametrize("page", PAGES, ids=label)
 def test_a_sentence_has_a_line_of_its_own(page: Path) -> None:
-    hand_written = re.sub(r"<!-- generated.*?<!-- end -->", "", prose(page), flags=re.S)
+    hand_written = re.sub(r"<!-- generated.*?<!-- end -->", "", prose(page), flags=re.DOTALL)
     for line in hand_written.splitlines():
         if not line.startswith(("|", "- ", "#", "*", "(")) and not re.match(r"\d+\. ", line):
             # Short answers to a question may stand together in one paragraph.
@@ -88,14 +90,16 @@ def test_every_variable_of_the_environment_is_in_the_readme() -> None:
 
 
 def _variables() -> Iterator[str]:
-    reader = re.compile(r"environment\.(?:text|words|flag|integer|port)\(\s*\"([A-Z_]+)\"|environment\.\w+\('([A-Z_]+)'")
+    reader = re.compile(
+        r"environment\.(?:text|words|flag|integer|port)\(\s*\"([A-Z_]+)\"|environment\.\w+\('([A-Z_]+)'"
+    )
     for path in (ROOT / "project").rglob("*.py"):
         for double, single in reader.findall(path.read_text()):
             yield double or single
 
 
 def test_every_setting_named_in_a_page_exists() -> None:
-    known = {one.name for one in (*conf.SETTINGS, *payments_conf.SETTINGS)}
+    known = {one.name for one in conf.SETTINGS} | {one.name for one in payments_conf.SETTINGS}
     for page in PAGES:
         for name in re.findall(r"(?:IDEMPOTENCY|PAYMENTS)\[\"([A-Z_]+)\"\]", page.read_text()):
             assert name in known, f"{label(page)}: {name}"

@@ -108,7 +108,8 @@ def test_commands_run_at_the_root(block: Block, stack_database_url: str, redis_u
         done = subprocess.run(
             [sys.executable, *words],
             cwd=ROOT,
-            env=os.environ | {"DATABASE_URL": stack_database_url, "REDIS_URL": redis_url, "DEBUG": "1"},
+            env=os.environ
+            | {"DATABASE_URL": stack_database_url, "REDIS_URL": redis_url, "DEBUG": "1"},
             capture_output=True,
             text=True,
             timeout=60,

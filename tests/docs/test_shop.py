@@ -70,7 +70,12 @@ def test_the_readmes_example_charges_once(shop: Shop, stack: Stack) -> None:
     assert len(stack.effects()) == 1
 
     # Every answer is lost: nobody knows, and the same key is not run again.
-    lost = {"path": "/v1/payment_intents", "kind": "reset_after", "times": 9, "match": {"method": "POST"}}
+    lost = {
+        "path": "/v1/payment_intents",
+        "kind": "reset_after",
+        "times": 9,
+        "match": {"method": "POST"},
+    }
     stack.simulate("POST", "/_sim/faults", lost)
     unknown, repeated = said(shop.python(f"{CLIENT}\nbuy('b', 800)\nbuy('b', 800)"))
     assert (unknown[0], json.loads(unknown[2])["code"]) == (504, "outcome-unknown")
@@ -93,7 +98,10 @@ def test_a_decline_in_the_readmes_example_is_kept(shop: Shop, stack: Stack) -> N
     first, again = said(shop.python(f"{CLIENT}\nbuy('a')\nbuy('a')"))
     assert (first[0], json.loads(first[2])["code"]) == (402, "card-declined")
     assert (again[0], again[1]) == (402, "true")
-    assert shop.python("from shop.models import Order\nprint(Order.objects.get().status)") == "failed\n"
+    assert (
+        shop.python("from shop.models import Order\nprint(Order.objects.get().status)")
+        == "failed\n"
+    )
     assert stack.effects() == []
 
 
