@@ -30,6 +30,22 @@ def record(
         )
 
 
+def refused_repeat(
+    *, connection: BaseDatabaseWrapper, key_id: uuid.UUID, detail: Mapping[str, Any]
+) -> None:
+    """Record that a repeat was refused, and why; the same once a minute at most, however often it comes."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            """
+            INSERT INTO idempotency_event (key_id, kind, actor, reason, detail, alarming)
+            SELECT %(key)s, 'refused-repeat', 'request', '', %(detail)s, false WHERE NOT EXISTS (
+                SELECT FROM idempotency_event WHERE key_id = %(key)s AND kind = 'refused-repeat'
+                AND detail = %(detail)s AND at > clock_timestamp() - interval '1 minute')
+            """,
+            {"key": key_id, "detail": json.dumps(dict(detail), sort_keys=True)},
+        )
+
+
 def late_news(
     *,
     connection: BaseDatabaseWrapper,

@@ -13,7 +13,7 @@ from rest_framework.authtoken.models import Token
 
 from idempotency import reconciliation
 from idempotency.exceptions import CallFailed, CallRejected, CallUnknown
-from idempotency.models import Key
+from idempotency.models import Event, Key
 from idempotency.testing import pass_time, together
 from tests.integration.core.conftest import Caller
 from tests.integration.core.test_races import sends
@@ -254,3 +254,12 @@ def test_r10_a_waiting_request_gives_up_after_its_time(
     other_side.script.append(meanwhile)
     assert caller.post("/charge/", {"name": "a"}, key=key).status_code == 201
     assert told == [(409, True)]
+
+
+def test_j5_staff_see_refused_repeats_and_in_what_they_differed(caller: Caller, key: str) -> None:
+    caller.post("/local/", {"name": "a"}, key=key)
+    for _ in range(3):
+        caller.post("/local/", {"name": "b"}, key=key)
+    caller.post("/local/?x=1", {"name": "a"}, key=key)
+    told = [(event.kind, event.detail["differing"]) for event in Event.objects.order_by("id")]
+    assert told == [("refused-repeat", ["body"]), ("refused-repeat", ["query"])]
