@@ -10,8 +10,8 @@ from typing import Any
 
 from django.core.management import get_commands, load_command_class
 
-from docs.source import Check, checks_in, docs_of_fields
-from idempotency import checks, conf, faultpoints, telemetry
+from docs.source import Check, checks_in, docs_of_fields, docs_of_names
+from idempotency import checks, conf, faultpoints, metrics, signals, telemetry, testing
 from idempotency.admin.actions import ACTIONS
 from idempotency.admin.advice import ADVICE
 from idempotency.admin.situations import Situation
@@ -251,6 +251,32 @@ def roles() -> str:
     )
 
 
+# -- watching ----------------------------------------------------------------------------------------------------------
+
+
+def counters() -> str:
+    """Return what is counted, by event."""
+    return _table(
+        ("counter", "labels", "counts"),
+        (
+            (_code(f"idempotency_{name}_total"), ", ".join(map(_code, kind.LABELS)), meaning)
+            for kind, (name, meaning) in metrics.COUNTERS.items()
+        ),
+    )
+
+
+def django_signals() -> str:
+    """Return the signals with what each tells."""
+    docs = docs_of_names(Path(inspect.getfile(signals)))
+    return _table(("signal", "is sent when"), ((_code(n), doc) for n, doc in docs.items()))
+
+
+def testing_kit() -> str:
+    """Return what works in which kind of test."""
+    text = inspect.getdoc(testing) or ""
+    return "\n".join(line for line in text.splitlines() if line.startswith("|"))
+
+
 # -- testing -----------------------------------------------------------------------------------------------------------
 
 
@@ -324,6 +350,9 @@ MAKERS: dict[str, Callable[..., str]] = {
     "situations": situations,
     "actions": actions,
     "roles": roles,
+    "metrics": counters,
+    "signals": django_signals,
+    "testing-kit": testing_kit,
     "fault-points": fault_points,
     "policy": client_policy,
     "simulator-tokens": simulator_tokens,

@@ -4,6 +4,7 @@ import ast
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 
@@ -76,6 +77,20 @@ def docs_of_fields(path: Path) -> dict[str, dict[str, str]]:
                 and isinstance(second.value.value, str)
             }
     return found
+
+
+def docs_of_names(path: Path) -> dict[str, str]:
+    """Return the docstring below each name of a module that has one."""
+    body = ast.parse(path.read_text(encoding="utf-8")).body
+    return {
+        first.targets[0].id: second.value.value
+        for first, second in pairwise(body)
+        if isinstance(first, ast.Assign)
+        and isinstance(first.targets[0], ast.Name)
+        and isinstance(second, ast.Expr)
+        and isinstance(second.value, ast.Constant)
+        and isinstance(second.value.value, str)
+    }
 
 
 @dataclass(frozen=True)

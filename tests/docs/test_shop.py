@@ -87,6 +87,10 @@ def test_the_readmes_example_charges_once(shop: Shop, stack: Stack) -> None:
     assert (found[0], found[1], json.loads(found[2])["status"]) == (201, "true", "paid")
     assert sorted(effect["amount"] for effect in stack.effects()) == [700, 800]
 
+    # docs/upgrading.md: the tables go, and the business rows stay.
+    shop.manage("migrate", "idempotency", "zero")
+    assert shop.python("from shop.models import Order\nprint(Order.objects.count())") == "2\n"
+
 
 @pytest.mark.slow
 @pytest.mark.timeout(180)
