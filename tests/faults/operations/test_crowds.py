@@ -11,13 +11,11 @@ from django.db.models import Count
 
 from idempotency.models import Key, Operation
 from idempotency.operations import defer
-from tests.faults.operations.conftest import poison
 from tests.support.stack import Stack
 
 pytestmark = [pytest.mark.chaos, pytest.mark.timeout(900)]
 PAYOUT = {"currency": "EUR", "destination": "acct_1Tests"}
 WORKERS = ("one", "two", "three", "four")
-assert poison.mark
 
 
 def promise_many(count: int) -> None:
