@@ -35,6 +35,7 @@ from idempotency.clock import SYSTEM, Clock
 from idempotency.conf import conf
 from idempotency.ledger import census
 from idempotency.operations import heartbeat
+from idempotency.operations.registry import definitions
 from idempotency.resilience import BreakerState
 from idempotency.telemetry import Event
 
@@ -44,8 +45,13 @@ KEPT = 5.0
 
 
 def connect() -> None:
-    """Begin to count; called once, when the apps are ready."""
-    _Counting()
+    """Begin to count; called when the apps are ready."""
+    _counting()
+
+
+@cache
+def _counting() -> "_Counting":
+    return _Counting()
 
 
 @cache
@@ -59,6 +65,7 @@ def exposition(request: HttpRequest) -> bytes:
     Args:
         request: given to the hooks `ADMIN_BREAKERS` and `ADMIN_SWITCHES`.
     """
+    _counting().begin_at_zero()
     registry = REGISTRY
     if os.environ.get("PROMETHEUS_MULTIPROC_DIR"):
         # One scrape reaches one web process; the files tell about all of them, and the worker.
@@ -104,8 +111,12 @@ class _Counting:
     """The metrics of one process, fed by the bus."""
 
     def __init__(self) -> None:
-        for kind, (name, meaning) in COUNTERS.items():
-            _count(kind, Counter(f"idempotency_{name}", meaning, kind.LABELS))
+        self._counters = {
+            kind: Counter(f"idempotency_{name}", meaning, kind.LABELS)
+            for kind, (name, meaning) in COUNTERS.items()
+        }
+        for kind in self._counters:
+            telemetry.subscribe(kind, self._count)
         self._requests = Counter(
             "idempotency_requests",
             "Requests and messages with a key, by how they were answered.",
@@ -134,6 +145,19 @@ class _Counting:
         telemetry.subscribe(telemetry.AttemptEnded, self._attempted)
         telemetry.subscribe(telemetry.KeySettled, self._settled)
 
+    def begin_at_zero(self) -> None:
+        """Show what is alarming before it happens: a series that begins at 1 hides its first event from `increase`."""
+        moved = self._counters[telemetry.OperationMoved]
+        for definition in definitions():
+            moved.labels(operation=definition.name, to="gave-up")
+        turns = self._counters[telemetry.TurnEnded]
+        for task in heartbeat.limits().keys() - heartbeat.SIGNS:
+            turns.labels(task=task, result="failed")
+
+    def _count(self, event: Event) -> None:
+        counter = self._counters[type(event)]
+        (counter.labels(**event.labels()) if event.LABELS else counter).inc()
+
     def _met(self, event: telemetry.KeyMet) -> None:
         outcome = "still-unknown" if event.answer == "unknown" else event.answer
         self._requests.labels(event.operation, outcome).inc()
@@ -150,13 +174,6 @@ class _Counting:
         if event.state != "unknown":
             deferred = "yes" if event.deferred else "no"
             self._settled_seconds.labels(event.operation, deferred).observe(event.seconds)
-
-
-def _count(kind: type[Event], counter: Counter) -> None:
-    if kind.LABELS:
-        telemetry.subscribe(kind, lambda event: counter.labels(**event.labels()).inc())
-    else:
-        telemetry.subscribe(kind, lambda _: counter.inc())
 
 
 # -- how it stands: from the database, the breakers and the switches ---------------------------------------------------

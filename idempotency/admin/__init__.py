@@ -4,6 +4,7 @@ It registers itself unless `IDEMPOTENCY["ADMIN_REGISTER"]` is False; then a host
 its own.
 """
 
+from django.apps import apps
 from django.contrib import admin
 
 from idempotency.admin.events import EventAdmin
@@ -24,5 +25,6 @@ def register(site: admin.AdminSite) -> None:
     site.register(Event, EventAdmin)
 
 
-if conf.ADMIN_REGISTER:
+# Without the admin site these pages still tell a terminal what they would show.
+if conf.ADMIN_REGISTER and apps.is_installed("django.contrib.admin"):
     register(admin.site)

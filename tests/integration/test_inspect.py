@@ -49,7 +49,7 @@ def test_json_has_the_same_as_data(settings: LazySettings) -> None:
     (story,) = as_json(str(key.pk))
     assert story["operation_ref"] == str(key.pk)
     assert story["situation"] == "lapsed"
-    assert [line["what"] for line in story["timeline"]][0] == "Key claimed"
+    assert story["timeline"][0]["what"] == "Key claimed"
     assert story["trace"] == f"https://traces.example/{'ab' * 16}"
 
 
