@@ -152,6 +152,7 @@ class RequestSettler:
         except Unrenderable:
             self.response = None
             return Answer(response.status_code, None, "", {}, note=UNRENDERABLE)
+        http.response.name_language(response=response, request=self._request)
         return http.response.freeze(response=response, max_bytes=conf.MAX_RESPONSE_BYTES)
 
 

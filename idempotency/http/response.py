@@ -6,6 +6,7 @@ from django.db import Error as DatabaseError
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.template.response import SimpleTemplateResponse
+from django.utils.translation import get_language
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
@@ -59,6 +60,12 @@ def render(
         raise
     except Exception as error:
         raise Unrenderable(f"{type(error).__name__}: {error}") from error
+
+
+def name_language(*, response: HttpResponseBase, request: Request | HttpRequest) -> None:
+    """Say in which language the answer is, as LocaleMiddleware will: on a replay it would say the later caller's."""
+    if hasattr(request, "LANGUAGE_CODE"):
+        response.headers.setdefault("Content-Language", get_language() or "")
 
 
 def freeze(*, response: HttpResponseBase, max_bytes: int) -> Answer:

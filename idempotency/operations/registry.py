@@ -143,7 +143,7 @@ class Resolver:
             for a plain Django view, `django.views.View`.
     """
 
-    view: type[View]
+    view: "type[View[Any]]"
 
     def look_up(self, *, step: OpenStep) -> LookUp:
         """Ask the other side whether the step was applied. Called with no transaction open.

@@ -140,7 +140,7 @@ def _celery() -> Any:
     except ImportError:
         return None
     # Where nobody made an app Celery makes one up, which would publish to nowhere.
-    made_up = current_app.main == "default" and not current_app.set_as_current
+    made_up = current_app.main == "default" and not getattr(current_app, "set_as_current", True)
     return None if made_up else current_app
 
 

@@ -103,7 +103,7 @@ class Bare:
         )
         try:
             address = f"http://{HOST}:{port}"
-            _wait_for(f"{address}/problems/policy/")
+            wait_for(f"{address}/problems/policy/")
             yield address
         finally:
             process.terminate()
@@ -133,7 +133,8 @@ def _run(
     return done.stdout
 
 
-def _wait_for(address: str) -> None:
+def wait_for(address: str) -> None:
+    """Wait until a server answers there."""
     end = time.monotonic() + START_SECONDS
     while True:
         try:
