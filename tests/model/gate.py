@@ -91,7 +91,7 @@ class Gate:
         key = request.downstream_key
         row = Step.objects.get(downstream_key=key)
         self.step_of[key] = (str(row.key_id), row.generation, row.name)
-        token = row.senders.latest("id").token  # type: ignore[attr-defined]
+        token = row.senders.latest("id").token
         match self._stop(Stopped(request, token)):
             case "apply":
                 self.apply(key)

@@ -23,11 +23,13 @@ from hypothesis.stateful import (
 )
 
 from idempotency import reconciliation
+from idempotency.ledger import claim
 from idempotency.ledger.purge import purge_batch
 from idempotency.models import Event, Key, Sender, Step
+from idempotency.testing import pass_time
 from idempotency.types import State
 from tests.integration.core.conftest import Caller
-from tests.integration.core.test_reconciliation import LEASE, SETTLING, dead_process, pass_time
+from tests.integration.core.test_reconciliation import LEASE, SETTLING, dead_process
 from tests.model.gate import Gate, Stopped
 from tests.support import host
 
@@ -59,7 +61,8 @@ class Ledger(RuleBasedStateMachine):
         here = [one for one in self.gate.stopped if not one.crashed]
         here = [one for one in here if (one.request is not None) is sends]
         assume(here)
-        return here[data.draw(st.integers(0, len(here) - 1), "which")]
+        number: int = data.draw(st.integers(0, len(here) - 1), "which")
+        return here[number]
 
     # -- claimants -----------------------------------------------------------------------------------------------------
 
@@ -136,7 +139,7 @@ class Ledger(RuleBasedStateMachine):
         seen = [k for k in self.gate.effects if self.gate.step_of[k][0] == str(key.id)]
         assume(not happened or seen)
         # What they read at the other side is its id; its record says the rest.
-        evidence = {"reference": f"ref-{seen[-1][:8]}"} if happened else {}
+        evidence: dict[str, object] = {"reference": f"ref-{seen[-1][:8]}"} if happened else {}
         if happened and Step.objects.filter(downstream_key=seen[-1], applied_at=None).exists():
             self.gate.start(
                 lambda: self._settle(key, happened=True, evidence=evidence), lambda _: None
@@ -228,7 +231,7 @@ class Ledger(RuleBasedStateMachine):
 
 
 def explore(*, examples: int, steps: int) -> None:
-    run_state_machine_as_test(  # type: ignore[no-untyped-call]
+    run_state_machine_as_test(
         Ledger,
         settings=settings(
             max_examples=examples,
@@ -253,6 +256,40 @@ def _host(transactional_db: None, request: pytest.FixtureRequest) -> Any:
 @pytest.mark.usefixtures("_host")
 def test_any_sequence_keeps_the_promises() -> None:
     explore(examples=10, steps=25)
+
+
+class First:
+    """Draws the first of everything."""
+
+    def draw(self, *_: object) -> int:
+        return 0
+
+
+@pytest.mark.usefixtures("_host")
+@pytest.mark.parametrize("rotates", [False, True])
+def test_the_machine_sees_a_double_effect(rotates: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A sender sleeps over its lease, is released over, and wakes: only one downstream key makes that one effect."""
+    if rotates:
+        monkeypatch.setattr(claim, "next_rotation", lambda earlier, _: 0 if earlier is None else 1)
+    machine = Ledger()
+    try:
+        machine.begin(keyed=True, steps=1)
+        machine.request()
+        machine.time_passes(First(), LEASE + 1)
+        machine.the_reconciler_comes()
+        machine.gate.go_on(machine.gate.stopped[1], "")
+        assert Key.objects.get().state == State.RELEASED
+        machine.request()
+        machine.gate.go_on(machine.gate.stopped[1], "apply")
+        machine.gate.go_on(machine.gate.stopped[0], "apply")
+        if rotates:
+            with pytest.raises(AssertionError, match="double effect"):
+                machine.an_effect_happens_once()
+        else:
+            machine.an_effect_happens_once()
+            assert len(machine.gate.effects) == 1
+    finally:
+        machine.teardown()
 
 
 @pytest.mark.chaos

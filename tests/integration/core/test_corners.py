@@ -30,9 +30,10 @@ def late_effect() -> None:
 def test_r22_an_ending_is_kept_where_the_lease_ran_out_before_the_next_step(
     caller: Caller, key: str
 ) -> None:
-    other_side.script.append(
-        lambda: Key.objects.update(lease_until=F("claimed_at") - timedelta(seconds=LEASE)) and None
-    )
+    def outlast_the_lease() -> None:
+        Key.objects.update(lease_until=F("claimed_at") - timedelta(seconds=LEASE))
+
+    other_side.script.append(outlast_the_lease)
     body = {"name": "a", "kind": "second-call"}
     assert caller.post("/charge/", body, key=key).status_code in (409, 504)
 
