@@ -1,13 +1,14 @@
 """The shipped alert rules, run over what was scraped: which fire, and after how many seconds."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-from tests.support.promql import Series, evaluate
+from tests.support.promql import Labels, Series, evaluate
 
 ROOT = Path(__file__).parents[2]
 RULES = ROOT / "idempotency" / "monitoring" / "alerts.yml"
@@ -28,6 +29,7 @@ class Rule:
     summary: str
 
 
+@cache
 def rules() -> list[Rule]:
     """Return the rules that are shipped."""
     groups: list[dict[str, Any]] = yaml.safe_load(RULES.read_text())["groups"]
@@ -47,16 +49,25 @@ def rules() -> list[Rule]:
 def firing(series: Series, *, since: float, until: float) -> dict[str, float]:
     """Return the alerts that fire between two times, with the seconds after `since` at which each does first."""
     found: dict[str, float] = {}
-    for rule in rules():
-        active: dict[Any, float] = {}
-        at = 0.0
-        while at <= until:
-            holds = evaluate(rule.expr, series, at)
-            active = {labels: active.get(labels, at) for labels in holds}
-            if at >= since and any(at - begun >= rule.patience for begun in active.values()):
-                found.setdefault(rule.name, at - since)
-            at += EVERY
+    for at, alerts in timeline(series, until=until):
+        for name, _ in alerts if at >= since else ():
+            found.setdefault(name, at - since)
     return found
+
+
+def timeline(series: Series, *, until: float) -> Iterator[tuple[float, set[tuple[str, Labels]]]]:
+    """Yield at each evaluation the alerts that fire, each with its labels."""
+    active: dict[tuple[str, Labels], float] = {}
+    at = 0.0
+    while at <= until:
+        holding = {
+            (rule.name, labels): rule.patience
+            for rule in rules()
+            for labels in evaluate(rule.expr, series, at)
+        }
+        active = {alert: active.get(alert, at) for alert in holding}
+        yield at, {alert for alert, begun in active.items() if at - begun >= holding[alert]}
+        at += EVERY
 
 
 def story(*scrapes: tuple[str, float]) -> tuple[Series, float]:
