@@ -17,7 +17,7 @@ from typing import Any
 
 from idempotency.conf import conf
 from idempotency.exceptions import LedgerUnavailable
-from idempotency.ledger.phases import Phases, idle_limit
+from idempotency.ledger.phases import Phases
 from idempotency.ledger.values import Fingerprint, Identity, InProgress, Refusal, Replay
 from idempotency.ledger.verdict import Claimable, found_in, judge
 from idempotency.models.fields import uuid7
@@ -122,7 +122,10 @@ FROM (SELECT 1) AS one LEFT JOIN k ON true
 def _claim(
     phases: Phases, identity: Identity, fingerprint: Fingerprint, origin: Origin
 ) -> dict[str, Any]:
-    parameters = _parameters(identity, fingerprint, origin) | {"new_id": uuid7()}
+    parameters = _parameters(identity, fingerprint, origin) | {
+        "new_id": uuid7(),
+        "idle": phases.idle_limit,
+    }
     with phases.connection.cursor() as cursor:
         cursor.execute(_CLAIM, parameters)
         names = [column[0] for column in cursor.description]
@@ -146,7 +149,6 @@ def _parameters(identity: Identity, fingerprint: Fingerprint, origin: Origin) ->
         "lease": conf.LEASE,
         "key_ttl": conf.KEY_TTL,
         "result_ttl": conf.RESULT_TTL,
-        "idle": idle_limit(),
     }
 
 

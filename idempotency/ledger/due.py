@@ -17,6 +17,7 @@ from typing import Any
 
 from django.db.backends.base.base import BaseDatabaseWrapper
 
+from idempotency.ledger.phases import Phases
 from idempotency.ledger.settlement import APPLIED_STEP, OPEN_STEP
 from idempotency.ledger.values import Identity, Settlement
 from idempotency.ledger.writing import TOLD, announce, settled_parameters
@@ -142,18 +143,14 @@ def _work(row: tuple[Any, ...]) -> Work:
     )
 
 
-def hold(*, connection: BaseDatabaseWrapper, key_id: uuid.UUID, token: int, idle: float) -> bool:
-    """Lock the key for a run's first phase; say whether the run still owns it.
-
-    Args:
-        idle: seconds after which the server ends a phase that says nothing: a frozen worker holds no row longer.
-    """
-    with connection.cursor() as cursor:
+def hold(*, phases: Phases, key_id: uuid.UUID, token: int) -> bool:
+    """Lock the key for a run's first phase; say whether the run still owns it."""
+    with phases.connection.cursor() as cursor:
         cursor.execute(
             "SELECT set_config('idle_in_transaction_session_timeout', %s, true) FROM idempotency_key "
             "WHERE id = %s AND token = %s AND state = 'in_progress' AND lease_until > clock_timestamp() "
             "FOR NO KEY UPDATE",
-            [f"{idle * 1000:.0f}ms", key_id, token],
+            [phases.idle_limit, key_id, token],
         )
         return cursor.fetchone() is not None
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from idempotency.exceptions import Fenced, Misuse
-from idempotency.ledger.phases import Phases, idle_limit
+from idempotency.ledger.phases import Phases
 from idempotency.ledger.process import current_process
 from idempotency.ledger.values import NOTHING_NEW, SET_ABOUT, About
 from idempotency.types import Downstream, Ending, State
@@ -227,7 +227,7 @@ def end(
                 "applied": ending.ending is Ending.APPLIED,
                 "reference": ending.reference[:200],
                 "result": json.dumps(dict(ending.record or {})),
-                "idle": idle_limit(),
+                "idle": phases.idle_limit,
             },
         )
         row = cursor.fetchone()

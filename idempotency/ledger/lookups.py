@@ -23,19 +23,23 @@ def due(*, connection: BaseDatabaseWrapper, limit: int) -> list[uuid.UUID]:
     """Return the keys whose look-up is due, oldest first, without taking them."""
     with connection.cursor() as cursor:
         cursor.execute(
-            "SELECT id FROM idempotency_key WHERE next_lookup_at <= clock_timestamp() ORDER BY next_lookup_at LIMIT %s",
+            "SELECT id FROM idempotency_key WHERE next_lookup_at <= statement_timestamp() "
+            "ORDER BY next_lookup_at LIMIT %s",
             [limit],
         )
         return [row[0] for row in cursor.fetchall()]
 
 
 def take_due(*, connection: BaseDatabaseWrapper, limit: int, lease: float) -> list[uuid.UUID]:
-    """Take the keys whose look-up is due, oldest first; nobody else takes them for `lease` seconds."""
+    """Take the keys whose look-up is due, oldest first; nobody else takes them for `lease` seconds.
+
+    `statement_timestamp()`: only a stable function can bound the walk over the index.
+    """
     with connection.cursor() as cursor:
         cursor.execute(
             """
             WITH due AS MATERIALIZED (
-                SELECT id FROM idempotency_key WHERE next_lookup_at <= clock_timestamp()
+                SELECT id FROM idempotency_key WHERE next_lookup_at <= statement_timestamp()
                 ORDER BY next_lookup_at LIMIT %(limit)s FOR NO KEY UPDATE SKIP LOCKED
             )
             UPDATE idempotency_key AS k

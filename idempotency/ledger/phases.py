@@ -20,8 +20,9 @@ from idempotency.exceptions import Misuse, OutsideCallInTransaction
 class Phases:
     """The open phase of one claim on one database alias; at most one is open at a time."""
 
-    def __init__(self, *, using: str) -> None:
+    def __init__(self, *, using: str, idle: float | None = None) -> None:
         self._using = using
+        self._idle = idle
         self._outer: transaction.Atomic | None = None
         self._effects: transaction.Atomic | None = None
         self._depth = 0
@@ -35,6 +36,12 @@ class Phases:
     def using(self) -> str:
         """The database alias."""
         return self._using
+
+    @property
+    def idle_limit(self) -> str:
+        """How long the server lets a phase sit idle before it ends it: a frozen process holds a key no longer."""
+        seconds = conf.REQUEST_BUDGET if self._idle is None else self._idle
+        return f"{seconds * 1000:.0f}ms"
 
     @property
     def is_open(self) -> bool:
@@ -139,11 +146,6 @@ class Phases:
         connection.run_on_commit.clear()
         connection.close()
         connection.closed_in_transaction = False
-
-
-def idle_limit() -> str:
-    """Return how long the server lets a phase sit idle before it ends it: a frozen process holds a key no longer."""
-    return f"{conf.REQUEST_BUDGET * 1000:.0f}ms"
 
 
 class _Undo(Exception):

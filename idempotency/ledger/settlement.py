@@ -231,7 +231,7 @@ def lapse(*, connection: BaseDatabaseWrapper, limit: int) -> list[uuid.UUID]:
             f"""
             WITH late AS MATERIALIZED (
                 SELECT id, token FROM idempotency_key
-                WHERE state = 'in_progress' AND lease_until <= clock_timestamp() AND (call_begun OR deferred)
+                WHERE state = 'in_progress' AND lease_until <= statement_timestamp() AND (call_begun OR deferred)
                 ORDER BY lease_until LIMIT %(limit)s FOR NO KEY UPDATE SKIP LOCKED
             )
             UPDATE idempotency_key AS k SET state = 'unknown', token = k.token + 1, lease_until = NULL,

@@ -134,18 +134,13 @@ def _was_taken(phases: Phases, work: Work) -> bool:
 
 
 def _execute(work: Work, definition: Definition, deadline: Deadline) -> Ended:
-    phases = Phases(using=conf.DATABASE)
+    phases = Phases(using=conf.DATABASE, idle=definition.time_limit)
     claim = claim_for(work, phases, deadline)
     # The attempt is on record: however the run ends, its ending is to be written.
     claim.called = True
     try:
         phases.open()
-        if not due.hold(
-            connection=phases.connection,
-            key_id=work.key_id,
-            token=work.token,
-            idle=definition.time_limit,
-        ):
+        if not due.hold(phases=phases, key_id=work.key_id, token=work.token):
             phases.roll_back()
             return Overtaken()
         settler = DeferredSettler(

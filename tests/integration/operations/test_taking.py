@@ -115,7 +115,7 @@ def test_r12_a_run_whose_lease_was_lost_changes_nothing(caller: Caller) -> None:
     assert runner.run() is None
     phases = Phases(using="default")
     phases.open()
-    held = due.hold(connection=phases.connection, key_id=work.key_id, token=work.token, idle=1)
+    held = due.hold(phases=phases, key_id=work.key_id, token=work.token)
     phases.roll_back()
     assert not held
     assert key_of(operation).state == "in_progress"
