@@ -227,6 +227,7 @@ SPECTACULAR_SETTINGS = {
     "DESCRIPTION": "Payments that happen once, however often they are asked for.",
     "VERSION": "1",
     "SERVE_INCLUDE_SCHEMA": False,
+    "ENFORCE_NON_BLANK_FIELDS": True,
     "SERVE_PERMISSIONS": ["rest_framework.permissions.AllowAny"],
     # The docs page is served from here, so that it works without the internet.
     "SWAGGER_UI_DIST": "SIDECAR",

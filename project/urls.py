@@ -1,10 +1,11 @@
 """Routes of the deployment: the two apps, the console, the API's description, the probes."""
 
 from django.contrib import admin
-from django.urls import include, path
+from django.urls import include, path, re_path
 from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerView
 
 from project import health, metrics
+from project.missing import Missing
 
 urlpatterns = [
     path("admin/", admin.site.urls),
@@ -13,6 +14,8 @@ urlpatterns = [
     path("api/", include("payments.urls")),
     # problems/<code>/ and api/operations/
     path("", include("idempotency.urls")),
+    # With a slash at its end only: without one, Django leads there.
+    re_path(r"^api/(?:.*/)?$", Missing.as_view()),
     path("healthz/", health.alive, name="healthz"),
     path("readyz/", health.ready, name="readyz"),
     path("metrics", metrics.show, name="metrics"),

@@ -48,6 +48,8 @@ class ProblemSchema(AutoSchema):
         """Yield the codes of what DRF may raise before the handler, or in it."""
         if self.method in ("POST", "PUT", "PATCH"):
             yield from (code for code in BODY_CODES if code in _PLAIN)
+        elif self._is_list_view():
+            yield "invalid"
         if not _lets_everybody_in(self):
             yield from ("not-authenticated", "authentication-failed", "permission-denied")
         if "{" in self.path or self._is_list_view():

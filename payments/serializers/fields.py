@@ -8,7 +8,7 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 from rest_framework.exceptions import ValidationError
 
-from payments.money import DIGITS, MAX_AMOUNT, looks_like_card_number
+from payments.money import CURRENCIES, DIGITS, MAX_AMOUNT, looks_like_card_number
 
 SOURCES = """A token of the gateway, never a card number. In the sandbox:
 
@@ -52,6 +52,7 @@ class Text(serializers.CharField):
         return str(super().to_internal_value(data))
 
 
+@extend_schema_field({"type": "string", "pattern": "^[!-~]{1,64}$"})
 class OrderId(Text):
     """The merchant's own number of an order: it may look like anything, so it is not searched for card numbers."""
 
@@ -133,7 +134,7 @@ class Amount(serializers.Field[int, Any, int, Any]):
         return value
 
 
-@extend_schema_field({"type": "string", "pattern": "^[A-Z]{3}$", "description": "ISO 4217."})
+@extend_schema_field({"type": "string", "enum": list(CURRENCIES), "description": "ISO 4217."})
 class Currency(serializers.Field[str, Any, str, Any]):
     """An upper-case code of ISO 4217."""
 

@@ -1,7 +1,9 @@
 """What all views share: who may come in, whose objects they see, how lists are cut into pages."""
 
+import re
 from typing import Any
 
+from rest_framework.exceptions import ValidationError
 from rest_framework.pagination import CursorPagination
 from rest_framework.permissions import IsAuthenticated
 from rest_framework.request import Request
@@ -28,6 +30,28 @@ class Pages(CursorPagination):
     page_size = 50
     page_size_query_param = "page_size"
     max_page_size = 200
+
+    def get_page_size(self, request: Request) -> int:
+        """Return how many are wanted. Raises: ValidationError, for what is no number from 1 to 200."""
+        wanted = request.query_params.getlist(self.page_size_query_param)
+        if not wanted:
+            return self.page_size
+        if len(wanted) > 1 or not _SIZE.fullmatch(wanted[0]) or int(wanted[0]) > self.max_page_size:
+            raise ValidationError(
+                {"page_size": [f"A number from 1 to {self.max_page_size} is wanted."]}
+            )
+        return int(wanted[0])
+
+    def get_schema_operation_parameters(self, view: Any) -> list[dict[str, Any]]:
+        """Describe what is accepted."""
+        described: list[dict[str, Any]] = super().get_schema_operation_parameters(view)
+        for parameter in described:
+            if parameter["name"] == self.page_size_query_param:
+                parameter["schema"] |= {"minimum": 1, "maximum": self.max_page_size}
+        return described
+
+
+_SIZE = re.compile(r"[1-9][0-9]{0,3}", re.ASCII)
 
 
 class MerchantViewSet(AdmitsWrites):

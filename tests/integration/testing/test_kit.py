@@ -175,11 +175,11 @@ MARK = {"Idempotent_Replayed": "true", "Cache_Control": "no-store"}
 )
 def test_a_replay_that_is_none_is_told_apart(second: HttpResponse, said: str) -> None:
     with pytest.raises(AssertionError, match=re.escape(said)):
-        assert_replayed(answer(), second)
+        assert_replayed(answer(Set_Cookie="a=b"), second)
 
 
 def test_a_replay_is_one() -> None:
-    first = answer(Location="/1/")
+    first = answer(Location="/1/", Set_Cookie="a=b")
     stored = Answer(201, b"{}", "application/json", {"Location": "/1/"})
     assert_replayed(first, http_response.thaw(answer=stored, replayed=True))
 
