@@ -253,6 +253,7 @@ def _host(transactional_db: None, request: pytest.FixtureRequest) -> Any:
     host.other_side.send, host.other_side.look_up = send, look_up  # type: ignore[method-assign]
 
 
+@pytest.mark.timeout(300)
 @pytest.mark.usefixtures("_host")
 def test_any_sequence_keeps_the_promises() -> None:
     explore(examples=10, steps=25)
