@@ -121,3 +121,21 @@ def test_the_site_is_written_from_every_page(tmp_path: Path) -> None:
         assert "<h1" in text
         for target in re.findall(r'href="([^"#:]+\.html)', text):
             assert ((tmp_path / page.relative_to(ROOT)).parent / target).resolve().exists(), target
+
+
+def test_every_reason_for_a_person_is_in_the_runbook() -> None:
+    runbook = (ROOT / "docs" / "runbook.md").read_text()
+    said = re.compile(
+        r"(?:needs_person=f?|why = )\"([^\"{]+)|return \(?\s*\"([^\"]+)\"\s*\)?\n", re.DOTALL
+    )
+    files = [
+        ROOT / "idempotency" / "execution.py",
+        *(ROOT / "idempotency" / "reconciliation").glob("*.py"),
+        *(ROOT / "idempotency" / "operations").glob("runner.py"),
+    ]
+    for path in files:
+        for given, returned in said.findall(path.read_text()):
+            # Enough to recognise it: the first words.
+            reason = " ".join((given or returned).split()[:3]).rstrip(".:,")
+            if given or path.name == "execution.py":
+                assert reason in runbook, reason
