@@ -204,9 +204,7 @@ class Conf:
     )
     RETRY_CAP = Seconds(5, "Longest of these pauses.")
     WAIT = Seconds(
-        0,
-        "Time that a repeat waits for a first request still in progress; 0 answers at once.",
-        zero=True,
+        0, "Time that a repeat waits for a first request in progress; 0 answers at once.", zero=True
     )
     SCOPE = Hook(
         "idempotency.http.scope.tenant_and_user",
@@ -218,6 +216,10 @@ class Conf:
     FINGERPRINT_SECRETS = Secrets(
         {},
         "Secrets by name, the current first; by default made of SECRET_KEY and its fallbacks.",
+    )
+    ENCRYPTION_KEYS = Names(
+        (),
+        "Fernet keys to keep answers and payloads under, the current first; none: readable.",
     )
     FINGERPRINT_HEADERS = Names(
         (), "Request headers that are part of what makes two requests equal."

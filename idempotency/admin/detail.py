@@ -15,7 +15,9 @@ from idempotency.admin.redaction import shown
 from idempotency.admin.situations import Situation, situation
 from idempotency.admin.timeline import Call, calls_of, timeline
 from idempotency.conf import conf
+from idempotency.exceptions import Misuse
 from idempotency.http.header import mask
+from idempotency.ledger import sealing
 from idempotency.models import Key, Operation
 
 
@@ -132,13 +134,27 @@ def _documents(seen: Look, *, revealed: bool) -> list[tuple[str, str]]:
     key, work = seen.key, seen.work
     documents: list[tuple[str, Any]] = []
     if key.body is not None:
-        documents.append((f"Answer to the caller ({key.status}, {key.content_type})", key.body))
+        documents.append(
+            (f"Answer to the caller ({key.status}, {key.content_type})", _open(key.body))
+        )
     for call in seen.calls:
-        documents.append((f"Sent outside as “{call.step.name}”", call.step.payload))
+        documents.append((f"Sent outside as “{call.step.name}”", _open(call.step.payload)))
         if call.step.result is not None:
-            documents.append((f"What “{call.step.name}” came back with", call.step.result))
+            documents.append((f"What “{call.step.name}” came back with", _open(call.step.result)))
     if work is not None:
-        documents.append(("Input of the deferred work", work.input))
+        documents.append(("Input of the deferred work", _open(work.input)))
         if work.result is not None:
-            documents.append(("Result of the deferred work", work.result))
+            documents.append(("Result of the deferred work", _open(work.result)))
     return [(title, shown(value, revealed=revealed)) for title, value in documents]
+
+
+def _open(stored: Any) -> Any:
+    """Return what is stored, readable; or why it is not."""
+    try:
+        return sealing.unseal_json(stored) if isinstance(stored, dict) else _bytes(stored)
+    except Misuse as error:
+        return {"sealed": str(error)}
+
+
+def _bytes(stored: Any) -> Any:
+    return sealing.unseal(stored) if isinstance(stored, bytes | memoryview) else stored

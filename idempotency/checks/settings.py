@@ -11,6 +11,7 @@ from django.urls import Resolver404, resolve
 
 from idempotency.conf import SETTINGS, conf
 from idempotency.http.problem import catalogue
+from idempotency.ledger.sealing import check_keys
 
 _DAY = 86_400
 _SHORTEST_SECRET = 16
@@ -66,6 +67,7 @@ def check_settings(**kwargs: Any) -> list[CheckMessage]:
     messages += _headers(readable)
     messages += _database(readable)
     messages += _secrets(readable)
+    messages += _encryption(readable)
     messages += _problems(readable)
     return messages
 
@@ -175,6 +177,19 @@ def _secrets(value: dict[str, Any]) -> Iterator[CheckMessage]:
                 hint="Whoever reads the table could try bodies until a fingerprint fits.",
                 id="idempotency.W001",
             )
+
+
+def _encryption(value: dict[str, Any]) -> Iterator[CheckMessage]:
+    if not value.get("ENCRYPTION_KEYS"):
+        return
+    try:
+        check_keys()
+    except (ImproperlyConfigured, ImportError) as error:
+        yield Error(
+            f"ENCRYPTION_KEYS cannot be used: {error}.",
+            hint="Make one with cryptography.fernet.Fernet.generate_key().decode(); the current one stands first.",
+            id="idempotency.E014",
+        )
 
 
 def _problems(value: dict[str, Any]) -> Iterator[CheckMessage]:

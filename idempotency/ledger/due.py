@@ -17,6 +17,7 @@ from typing import Any
 
 from django.db.backends.base.base import BaseDatabaseWrapper
 
+from idempotency.ledger import sealing
 from idempotency.ledger.phases import Phases
 from idempotency.ledger.settlement import APPLIED_STEP, OPEN_STEP
 from idempotency.ledger.values import Identity, Settlement
@@ -136,7 +137,7 @@ def _work(row: tuple[Any, ...]) -> Work:
         traceparent=trace,
         id=operation_id,
         name=name,
-        input=json.loads(given),
+        input=sealing.unseal_json(json.loads(given)),
         attempts=attempts,
         cycle_attempts=cycle,
         max_attempts=limit,

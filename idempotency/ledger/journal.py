@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from idempotency.exceptions import Fenced, Misuse
+from idempotency.ledger import sealing
 from idempotency.ledger.phases import Phases
 from idempotency.ledger.process import current_process
 from idempotency.ledger.values import NOTHING_NEW, SET_ABOUT, About
@@ -86,9 +87,9 @@ def _recorded(row: tuple[Any, ...]) -> Recorded:
         name=name,
         rotation=rotation,
         downstream_key=key,
-        payload=bytes(payload),
+        payload=sealing.unseal(payload),
         reference=reference,
-        result=None if result is None else json.loads(result),
+        result=None if result is None else sealing.unseal_json(json.loads(result)),
         endings=tuple(Ending(e) if e else None for e in endings or ()),
         may_resend=may_resend,
     )
@@ -128,7 +129,7 @@ def begin(
         "downstream_key": downstream_key(
             key_id=key_id, generation=generation, step=step, rotation=rotation
         ),
-        "payload": payload,
+        "payload": sealing.seal(payload),
         "subject": subject[:100],
         "keyed": downstream.keyed,
         "settling": downstream.settling_time,
@@ -146,7 +147,7 @@ def begin(
     if row is None:
         raise Fenced("The key has another owner, or its lease ran out before the call began.")
     sender_id, step_id, frozen_key, frozen = row
-    return OpenSender(sender_id, step_id, frozen_key, bytes(frozen))
+    return OpenSender(sender_id, step_id, frozen_key, sealing.unseal(frozen))
 
 
 _BEGIN = f"""
@@ -226,7 +227,7 @@ def end(
                 "evidence": json.dumps(ending.evidence()),
                 "applied": ending.ending is Ending.APPLIED,
                 "reference": ending.reference[:200],
-                "result": json.dumps(dict(ending.record or {})),
+                "result": sealing.seal_json(json.dumps(dict(ending.record or {}))),
                 "idle": phases.idle_limit,
             },
         )

@@ -9,6 +9,7 @@ from typing import Any
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from idempotency import telemetry
+from idempotency.ledger import sealing
 from idempotency.ledger.evidence import SenderView, Snapshot, StepView
 from idempotency.ledger.process import ProcessIdentity, current_process
 from idempotency.ledger.settlement import OPEN_SENDER
@@ -124,13 +125,15 @@ def _step(key: tuple[Any, ...], row: tuple[Any, ...]) -> StepView:
         name=name,
         keyed=keyed,
         settling=timedelta(seconds=settling),
-        result=None if result is None else OutsideResult(reference, json.loads(result)),
+        result=None
+        if result is None
+        else OutsideResult(reference, sealing.unseal_json(json.loads(result))),
         open_step=OpenStep(
             key_id=key[0],
             operation=key[2],
             name=name,
             downstream_key=downstream_key,
-            payload=bytes(payload),
+            payload=sealing.unseal(payload),
             reference=reference,
             first_send_at=first,
         ),
@@ -183,7 +186,11 @@ def record_proof(
             cursor.execute(
                 "UPDATE idempotency_step SET applied_at = clock_timestamp(), reference = %s, result = %s "
                 "WHERE id = %s AND applied_at IS NULL",
-                [result.reference[:200], json.dumps(dict(result.record)), step_id],
+                [
+                    result.reference[:200],
+                    sealing.seal_json(json.dumps(dict(result.record))),
+                    step_id,
+                ],
             )
         for sender_id, (ending, evidence) in ended.items():
             cursor.execute(

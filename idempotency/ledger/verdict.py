@@ -4,6 +4,7 @@ import json
 from dataclasses import dataclass
 from typing import Any, assert_never
 
+from idempotency.ledger import sealing
 from idempotency.ledger.values import (
     Fingerprint,
     Found,
@@ -58,7 +59,7 @@ def _stored(row: dict[str, Any], found: Found) -> Replay | ResultUnavailable:
         found,
         Answer(
             status=row["status"],
-            body=bytes(row["body"]),
+            body=sealing.unseal(row["body"]),
             content_type=row["content_type"],
             headers=json.loads(row["headers"]),
             note=row["note"],

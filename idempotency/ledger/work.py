@@ -9,6 +9,7 @@ from typing import Any
 
 from django.db.backends.base.base import BaseDatabaseWrapper
 
+from idempotency.ledger import sealing
 from idempotency.ledger.values import Identity
 from idempotency.models.fields import uuid7
 from idempotency.types import State
@@ -35,7 +36,13 @@ def add(
             ON CONFLICT (key_id) DO UPDATE SET name = idempotency_operation.name
             RETURNING id
             """,
-            {"id": id, "key": key_id, "name": name, "input": payload, "max": max_attempts},
+            {
+                "id": id,
+                "key": key_id,
+                "name": name,
+                "input": sealing.seal_json(payload),
+                "max": max_attempts,
+            },
         )
         found: uuid.UUID = cursor.fetchone()[0]
     return found
@@ -65,7 +72,7 @@ def mint(
         "key": identity.key,
         "digest": digest,
         "id": id,
-        "input": payload,
+        "input": sealing.seal_json(payload),
         "max": max_attempts,
         "delay": delay,
     }
@@ -111,7 +118,7 @@ def record_result(*, connection: BaseDatabaseWrapper, id: uuid.UUID, result: str
     with connection.cursor() as cursor:
         cursor.execute(
             "UPDATE idempotency_operation SET result = %s, updated_at = clock_timestamp() WHERE id = %s",
-            [result, id],
+            [sealing.seal_json(result), id],
         )
 
 
@@ -205,7 +212,7 @@ def view(
         updated_at=updated,
         due_at=due_at,
         next_in=None if next_in is None else float(next_in),
-        result=None if result is None else json.loads(result),
+        result=None if result is None else sealing.unseal_json(json.loads(result)),
         has_result=result is not None,
         error=None if error is None else json.loads(error),
     )

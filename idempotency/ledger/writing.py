@@ -10,6 +10,7 @@ from django.db import transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from idempotency import telemetry
+from idempotency.ledger import sealing
 from idempotency.ledger.values import Settlement
 from idempotency.types import Answer
 
@@ -96,7 +97,7 @@ def answer_parameters(answer: Answer) -> dict[str, Any]:
     """Return the parameters of the columns that hold an answer."""
     return {
         "status": answer.status,
-        "body": answer.body,
+        "body": None if answer.body is None else sealing.seal(answer.body),
         "content_type": answer.content_type[:100],
         "headers": json.dumps(dict(answer.headers)),
         "note": answer.note,

@@ -1,0 +1,95 @@
+"""What is stored of answers and calls, under the host's own keys where it has set any: encrypted here only.
+
+# Note [Sealing]
+Sealed are a key's stored body, a step's payload and result, and the input and result of deferred work. Readable stay
+what rows are found by and what people see in lists: scope, key, operation, resource, reference, summary, headers.
+What was stored before there were keys is read as it is. A new key goes to the front of ENCRYPTION_KEYS; an old one is
+needed for as long as rows from its time are kept (KEY_TTL, and longer for keys that are not settled).
+"""
+
+import json
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from django.core.exceptions import ImproperlyConfigured
+
+from idempotency.conf import conf
+from idempotency.exceptions import Misuse
+
+if TYPE_CHECKING:
+    from cryptography.fernet import MultiFernet
+
+_MARK = b"\x00sealed\x00"
+"""Before the token in bytes: no text and no JSON begins so."""
+_MEMBER = "~sealed"
+"""The one member of a JSON object that holds a token."""
+
+
+def seal(plain: bytes) -> bytes:
+    """Return the bytes as they are stored."""
+    box = _box()
+    return _MARK + box.encrypt(plain) if box else plain
+
+
+def unseal(stored: bytes | memoryview) -> bytes:
+    """Return the bytes that were stored.
+
+    Raises: Misuse, where no key of the settings opens them.
+    """
+    raw = bytes(stored)
+    return _open(raw.removeprefix(_MARK)) if raw.startswith(_MARK) else raw
+
+
+def seal_json(text: str) -> str:
+    """Return JSON text as it is stored: JSON too."""
+    box = _box()
+    return f'{{"{_MEMBER}": "{box.encrypt(text.encode()).decode()}"}}' if box else text
+
+
+def unseal_json(value: Any) -> Any:
+    """Return the value that was stored, out of parsed JSON.
+
+    Raises: Misuse, where no key of the settings opens it.
+    """
+    if isinstance(value, dict) and list(value) == [_MEMBER]:
+        return json.loads(_open(str(value[_MEMBER]).encode()))
+    return value
+
+
+def check_keys() -> None:
+    """Raise ImproperlyConfigured or ImportError where ENCRYPTION_KEYS cannot be used."""
+    _box()
+
+
+def _box() -> "MultiFernet | None":
+    keys = conf.ENCRYPTION_KEYS
+    return _made_of(keys) if keys else None
+
+
+def _open(token: bytes) -> bytes:
+    box = _box()
+    if box is not None:
+        from cryptography.fernet import InvalidToken
+
+        try:
+            return box.decrypt(token)
+        except InvalidToken:
+            pass
+    raise Misuse("None of IDEMPOTENCY['ENCRYPTION_KEYS'] opens what is stored here.")
+
+
+@lru_cache(maxsize=8)
+def _made_of(keys: tuple[str, ...]) -> "MultiFernet":
+    try:
+        from cryptography.fernet import Fernet, MultiFernet
+    except ImportError as error:
+        raise ImportError(
+            "encryption needs the package cryptography: install the extra `encryption`"
+        ) from error
+    try:
+        return MultiFernet([Fernet(key) for key in keys])
+    except ValueError as error:
+        # The error says what is wrong with it, and never the key.
+        raise ImproperlyConfigured(
+            f"ENCRYPTION_KEYS holds what is no Fernet key: {error}"
+        ) from error
