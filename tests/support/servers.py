@@ -1,7 +1,8 @@
 """Start real servers before Django reads its settings: a pytest plugin, named in pyproject.toml.
 
 DATABASE_URL and REDIS_URL replace the embedded servers; TEST_STORE=redis runs the suite on Redis
-instead of Valkey. The servers end with this process, however it ends.
+instead of Valkey, TEST_POSTGRES on the PostgreSQL whose programs are in that folder. The servers end with this process,
+however it ends.
 """
 
 import contextlib
@@ -31,7 +32,12 @@ class Servers:
         """Start what the environment does not name, and name it there."""
         home = self._cleanup.enter_context(_home())
         if not os.environ.get("DATABASE_URL"):
-            self.postgres = Postgres(home=home / "postgres", durable=False)
+            binaries = os.environ.get("TEST_POSTGRES")
+            self.postgres = Postgres(
+                home=home / "postgres",
+                durable=False,
+                binaries=Path(binaries) if binaries else None,
+            )
             self._cleanup.callback(self.postgres.remove)
             os.environ["DATABASE_URL"] = self.postgres.start()
             self._cleanup.callback(self.postgres.stop)
