@@ -1,7 +1,7 @@
 """The real ledger on PostgreSQL under any sequence of claimants, faults, look-ups and decisions (R12, R22, R36–R39).
 
 Claimants are threads that stop inside their outside call; the machine says how each call ends, and what happens before.
-A failing sequence is printed as a program, and is found again from the same seed.
+A failing sequence is printed as a program.
 """
 
 import functools
@@ -260,8 +260,6 @@ def test_any_sequence_keeps_the_promises() -> None:
 
 
 class First:
-    """Draws the first of everything."""
-
     def draw(self, *_: object) -> int:
         return 0
 
