@@ -9,6 +9,7 @@ from idempotency.operations.registry import resolver_of
 from idempotency.reconciliation.findings import Findings
 from idempotency.reconciliation.later import pause, put_off
 from idempotency.reconciliation.report import Report
+from idempotency.resilience import Deadline, deadline_scope
 from idempotency.types import Applied, Ending, Pending, State
 
 
@@ -21,7 +22,8 @@ def watch(seen: Snapshot) -> Report:
         if quiet or resolver is None:
             continue
         try:
-            answer = resolver.look_up(step=step.open_step)
+            with deadline_scope(Deadline.after(conf.REQUEST_BUDGET)):
+                answer = resolver.look_up(step=step.open_step)
         except CallError as error:
             put_off(seen.id, answered=False)
             return Report(seen.id, "unreachable", seen.state, str(error))
