@@ -68,6 +68,7 @@ def test_a_sentence_has_a_line_of_its_own(page: Path) -> None:
 
 
 def test_every_page_can_be_reached_from_the_readme() -> None:
+    """A new page is linked from `docs/index.md`, or from the page that leads to it."""
     reached, waiting = set(), {ROOT / "README.md"}
     while waiting:
         page = waiting.pop()
