@@ -1,1 +1,1 @@
-"""A whole project of somebody else's, run in processes of its own: its settings can differ in what Django reads once."""
+"""A whole project of somebody else's, run in processes of its own: its settings may be what Django reads only once."""
