@@ -103,6 +103,7 @@ COUNTERS: Mapping[type[Event], tuple[str, str]] = {
 Only `KeyMet` is not here: what was answered from the ledger is counted with what was run, as requests.
 """
 
+_ENDINGS = ("success", "rejected", "failed", "unknown", "cancelled")
 _QUICK = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 15, 30)
 _SLOW = (0.01, 0.05, 0.1, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 900, 3600, 21_600, 86_400)
 
@@ -140,6 +141,7 @@ class _Counting:
             ("operation", "deferred"),
             buckets=_SLOW,
         )
+        telemetry.subscribe(telemetry.CallEnded, self._called)
         telemetry.subscribe(telemetry.KeyMet, self._met)
         telemetry.subscribe(telemetry.RunEnded, self._ran)
         telemetry.subscribe(telemetry.AttemptEnded, self._attempted)
@@ -157,6 +159,11 @@ class _Counting:
     def _count(self, event: Event) -> None:
         counter = self._counters[type(event)]
         (counter.labels(**event.labels()) if event.LABELS else counter).inc()
+
+    def _called(self, event: telemetry.CallEnded) -> None:
+        # The first failure must not be the first that is seen of its series.
+        for ending in _ENDINGS:
+            self._counters[telemetry.CallEnded].labels(guard=event.guard, ending=ending)
 
     def _met(self, event: telemetry.KeyMet) -> None:
         outcome = "still-unknown" if event.answer == "unknown" else event.answer

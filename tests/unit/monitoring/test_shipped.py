@@ -77,6 +77,14 @@ def test_every_event_is_counted(served: dict[str, set[str]]) -> None:
         assert f"idempotency_{name}_total" in served
 
 
+def test_every_metric_has_its_line_in_the_documentation(served: dict[str, set[str]]) -> None:
+    page = (ROOT / "docs" / "monitoring.md").read_text()
+    named = set(re.findall(r"`(idempotency_\w+)`", page))
+    families = {re.sub(r"_(bucket|count|sum|created)$", "", name) for name in served}
+    assert {name for name in families if not {name, f"{name}_total"} & named} == set()
+    assert named <= families
+
+
 def test_no_label_tells_who_or_which(served: dict[str, set[str]]) -> None:
     assert set().union(*served.values()) & FORBIDDEN == set()
 
