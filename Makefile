@@ -11,7 +11,7 @@ DEV = DEBUG=1 $(PY)
 PYTEST = env -u DJANGO_SETTINGS_MODULE $(PY) -m pytest
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check lint format types floors django bench chaos docs package requirements \
+.PHONY: help run test check lint format types floors django bench chaos docs package matrix audit requirements \
 	runtime dev
 
 help: ## List the targets
@@ -59,6 +59,12 @@ docs: dev ## Make the reference pages from the code, and the HTML in site/
 
 package: dev ## Build the wheel of the reusable app
 	@$(PY) -m uv --quiet build --out-dir dist
+
+matrix: dev ## Try every Python, Django and PostgreSQL that is installed (ARGS="-s postgres15")
+	@$(PY) -m nox $(ARGS)
+
+audit: dev ## Ask for known vulnerabilities of what is pinned
+	@$(PY) -m nox -s audit
 
 requirements: dev ## Resolve requirements*.in into hashed requirements*.txt (ARGS=--upgrade)
 	@$(UV_COMPILE) requirements.in --output-file requirements.txt

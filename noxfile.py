@@ -45,6 +45,13 @@ def postgres15(session: nox.Session) -> None:
     _test(session, {"TEST_POSTGRES": str(DEBIAN_15)})
 
 
+@nox.session
+def audit(session: nox.Session) -> None:
+    """Ask the Python Package Index for known vulnerabilities; a mirror has none to tell, and says so per package."""
+    session.install("pip-audit>=2.10")
+    session.run("pip-audit", "--require-hashes", "--disable-pip", "-r", "requirements.txt")
+
+
 def _install(session: nox.Session, django: str) -> None:
     lines = Path("requirements-dev.txt").read_text().splitlines()
     # The hashes hold for one Django only.
