@@ -11,6 +11,7 @@ from idempotency.client.intents import Intent, Intents
 from idempotency.client.terms import (
     DEADLINE,
     FOLLOW_DEADLINE,
+    KEY_MEMORY,
     POLICY,
     Terms,
     frozen,
@@ -39,9 +40,10 @@ class AsyncClient:
         http: Any,
         policy: RetryPolicy = POLICY,
         deadline: float = DEADLINE,
+        key_memory: float = KEY_MEMORY,
         clock: Clock = SYSTEM,
     ) -> None:
-        self._terms = Terms(base_url, store, policy, deadline, clock)
+        self._terms = Terms(base_url, store, policy, deadline, key_memory, clock)
         self._send = async_sender(http)
         self._effects = self._terms.guard(effect=True)
         self._reads = self._terms.guard(effect=False)
@@ -125,6 +127,7 @@ class AsyncClient:
         if intent.answer is not None:
             return intent.answer
         course = Course(intent, policy=self._terms.policy, clock=self._terms.clock)
+        course.require_known(self._terms.key_memory)
         limit = Deadline.after(deadline or self._terms.deadline, self._terms.clock)
         while True:
             with deadline_scope(limit), journalled(course.before_send):

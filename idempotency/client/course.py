@@ -70,6 +70,19 @@ class Course:
         self._waits = 0
         self._last: Answer | None = None
 
+    def require_known(self, key_memory: float) -> None:
+        """Refuse to send under a key that the server may have forgotten: it would be a new operation.
+
+        Raises: StillOpen; a person has to look.
+        """
+        if self._clock.wall() - self.intent.begun_at > key_memory:
+            raise StillOpen(
+                f"{self.intent.name!r} was begun so long ago that its key may be forgotten: sending it could do it "
+                "again. Look at the server whether it was done.",
+                intent=self.intent.name,
+                code="too-old",
+            )
+
     def before_send(self) -> None:
         """Count a send: the intent is on disk, which is the journal that a guarded call asks for."""
         self._sends += 1

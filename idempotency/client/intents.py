@@ -1,6 +1,7 @@
 """What is to be done, and under which key: where it is written down before anything is sent."""
 
 import json
+import time
 import uuid
 from dataclasses import dataclass, replace
 from threading import Lock
@@ -43,6 +44,8 @@ class Intent:
     name: str
     key: str
     request: Request
+    begun_at: float
+    """Seconds since the epoch: when the first send was about to leave."""
     fresh: bool = False
     """Whether certainly nothing was sent under the key before."""
     answer: Answer | None = None
@@ -88,11 +91,11 @@ class MemoryIntents:
         with self._lock:
             known = self._intents.get(name)
             if known is None:
-                self._intents[name] = Intent(name, new_key(), request)
+                self._intents[name] = Intent(name, new_key(), request, time.time())
                 return replace(self._intents[name], fresh=True)
             if name in self._loose:
                 self._loose.discard(name)
-                self._intents[name] = replace(known, request=request)
+                self._intents[name] = replace(known, request=request, begun_at=time.time())
                 return replace(self._intents[name], fresh=True)
             require_same(known, request)
             return known

@@ -53,21 +53,22 @@ class SqliteIntents:
         with self._writing() as db:
             row = db.execute("SELECT * FROM intents WHERE name = ?", [name]).fetchone()
             if row is None:
-                key = new_key()
+                made = Intent(name, new_key(), request, time.time(), fresh=True)
                 db.execute(
                     "INSERT INTO intents (name, key, begun_at, method, path, content_type, body)"
                     " VALUES (?, ?, ?, ?, ?, ?, ?)",
-                    [name, key, time.time(), *_columns(request)],
+                    [name, made.key, made.begun_at, *_columns(request)],
                 )
-                return Intent(name, key, request, fresh=True)
+                return made
             known = _intent(row)
             if row["loose"]:
+                found = replace(known, request=request, begun_at=time.time(), fresh=True)
                 db.execute(
-                    "UPDATE intents SET loose = 0, method = ?, path = ?, content_type = ?, body = ?"
+                    "UPDATE intents SET loose = 0, begun_at = ?, method = ?, path = ?, content_type = ?, body = ?"
                     " WHERE name = ?",
-                    [*_columns(request), name],
+                    [found.begun_at, *_columns(request), name],
                 )
-                return replace(known, request=request, fresh=True)
+                return found
         require_same(known, request)
         return known
 
@@ -142,4 +143,4 @@ def _intent(row: sqlite3.Row) -> Intent:
     if row["status"] is not None:
         answer = Answer(row["status"], json.loads(row["headers"]), row["answer"], remembered=True)
     request = Request(row["method"], row["path"], row["body"], row["content_type"])
-    return Intent(row["name"], row["key"], request, answer=answer)
+    return Intent(row["name"], row["key"], request, row["begun_at"], answer=answer)

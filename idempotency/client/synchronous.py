@@ -9,6 +9,7 @@ from idempotency.client.intents import Intent, Intents
 from idempotency.client.terms import (
     DEADLINE,
     FOLLOW_DEADLINE,
+    KEY_MEMORY,
     POLICY,
     Terms,
     frozen,
@@ -32,6 +33,7 @@ class Client:
             one that keeps deadlines to the letter, from the extra `http`. It must not retry by itself.
         policy: attempts, pauses and times of one series.
         deadline: seconds for one call, with all its attempts and waits.
+        key_memory: seconds for which the server surely knows a key; nothing is sent under an older one.
     """
 
     def __init__(
@@ -42,13 +44,14 @@ class Client:
         http: Any = None,
         policy: RetryPolicy = POLICY,
         deadline: float = DEADLINE,
+        key_memory: float = KEY_MEMORY,
         clock: Clock = SYSTEM,
     ) -> None:
         if http is None:
             from idempotency.resilience import http_client
 
             http = http_client(timeout=policy.attempt_timeout)
-        self._terms = Terms(base_url, store, policy, deadline, clock)
+        self._terms = Terms(base_url, store, policy, deadline, key_memory, clock)
         self._send = sender(http)
         self._effects = self._terms.guard(effect=True)
         self._reads = self._terms.guard(effect=False)
@@ -131,6 +134,7 @@ class Client:
         if intent.answer is not None:
             return intent.answer
         course = Course(intent, policy=self._terms.policy, clock=self._terms.clock)
+        course.require_known(self._terms.key_memory)
         limit = Deadline.after(deadline or self._terms.deadline, self._terms.clock)
         while True:
             with deadline_scope(limit), journalled(course.before_send):

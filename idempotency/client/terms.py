@@ -15,6 +15,8 @@ POLICY = RetryPolicy(attempts=4, base=0.2, cap=5.0, attempt_timeout=15.0, series
 """Longer per attempt than the server's own budget for a request (12 s by default), so that it can still answer."""
 DEADLINE = 60.0
 """Seconds for one call with all its attempts and waits."""
+KEY_MEMORY = 29 * 86_400.0
+"""Seconds for which the server surely knows a key: its `KEY_TTL` (30 days by default) less a margin."""
 FOLLOW_DEADLINE = 600.0
 """Seconds for which deferred work is followed."""
 
@@ -27,6 +29,7 @@ class Terms:
     store: Intents
     policy: RetryPolicy
     deadline: float
+    key_memory: float
     clock: Clock
 
     def guard(self, *, effect: bool) -> Guard:
