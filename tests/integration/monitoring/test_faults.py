@@ -48,7 +48,11 @@ def late_news() -> None:
 
 
 def repeated(event: telemetry.Event, times: int = 20) -> Callable[[], object]:
-    return lambda: [emit(event) for _ in range(times)]
+    def cause() -> None:
+        for _ in range(times):
+            emit(event)
+
+    return cause
 
 
 FAULTS = {
