@@ -5,7 +5,7 @@ from http import HTTPStatus
 from typing import Any, Protocol
 
 from django.core.exceptions import PermissionDenied
-from django.db import connections
+from django.db import InterfaceError, OperationalError, connections
 from django.http import Http404
 from rest_framework import exceptions
 from rest_framework.renderers import JSONRenderer
@@ -116,7 +116,8 @@ def _as_api_exception(exc: Exception) -> exceptions.APIException | None:
             return exceptions.PermissionDenied(*exc.args)
         case CallError():
             return from_call_error(exc)
-        case LedgerUnavailable():
+        case LedgerUnavailable() | OperationalError() | InterfaceError():
+            # Also before the ledger is asked: who calls is looked up in the same database (R19).
             return LedgerDown()
         case Refused():
             return from_refusal(exc)

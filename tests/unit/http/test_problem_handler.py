@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from django.core.exceptions import PermissionDenied
-from django.db import connection, transaction
+from django.db import InterfaceError, OperationalError, connection, transaction
 from django.http import Http404
 from django.test import RequestFactory, override_settings
 from rest_framework import exceptions, serializers
@@ -18,6 +18,14 @@ from rest_framework.views import exception_handler as drf_handler
 
 from idempotency.http import problem
 from tests.unit.http.requests import handled
+
+
+@pytest.mark.parametrize("exc", [OperationalError("connection refused"), InterfaceError("closed")])
+def test_r19_a_database_that_is_gone_before_the_claim_is_told_as_such(exc: Exception) -> None:
+    """R19: also where it fails earlier, at the look-up of who calls."""
+    response = handled(exc)
+    assert (response.status_code, response.json["code"]) == (503, "ledger-unavailable")
+    assert "Retry-After" in response.headers
 
 
 class Form(serializers.Serializer[Any]):
