@@ -47,9 +47,11 @@ def postgres15(session: nox.Session) -> None:
 
 @nox.session
 def audit(session: nox.Session) -> None:
-    """Ask the Python Package Index for known vulnerabilities; a mirror has none to tell, and says so per package."""
+    """Ask the Python Package Index for known vulnerabilities; fails where a mirror has none to tell."""
     session.install("pip-audit>=2.10")
-    session.run("pip-audit", "--require-hashes", "--disable-pip", "-r", "requirements.txt")
+    session.run(
+        "pip-audit", "--strict", "--require-hashes", "--disable-pip", "-r", "requirements.txt"
+    )
 
 
 def _install(session: nox.Session, django: str) -> None:
