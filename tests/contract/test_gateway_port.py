@@ -36,6 +36,8 @@ from tests.support.gatewaystages import (
     send,
 )
 
+pytestmark = pytest.mark.sampled(2)
+
 
 @pytest.fixture(scope="module")
 def simulator(tmp_path_factory: pytest.TempPathFactory) -> Iterator[simulator_process.Gateway]:

@@ -25,6 +25,8 @@ from idempotency.types import CallReport, Outcome
 from tests.support import faultserver as faults
 from tests.support.faultserver import Fault, FaultServer, serving
 
+pytestmark = pytest.mark.sampled(3)
+
 TIMEOUT = 0.25
 SLACK = 0.75
 """For a machine that is busy: the faults that end by themselves take longer than both together."""

@@ -14,6 +14,8 @@ import stripe
 from payments.simulator.faults.kinds import KINDS, Applied
 from tests.contract.simulator_process import Gateway, eventually, running
 
+pytestmark = pytest.mark.sampled(2)
+
 # Kind: what the client sees, whether the answer bears the gateway's mark, and what the same
 # request under the same key gets afterwards.
 SEEN = {

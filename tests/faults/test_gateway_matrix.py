@@ -18,6 +18,8 @@ from payments.simulator.faults.kinds import KINDS, Applied, Step
 from tests.contract.simulator_process import Gateway, running
 from tests.support.gateways import gateway_at, journal, outside_request
 
+pytestmark = pytest.mark.sampled(6)
+
 # Long enough for an attempt without a fault on a busy machine; a fault that lasts is given less.
 PATIENT_SECONDS, LASTING_SECONDS = 10.0, 0.8
 ATTEMPTS = 3

@@ -17,7 +17,7 @@ from project.embedded.server import free_port
 from tests.faults.operations.conftest import key_of, work_of
 from tests.support.stack import Stack
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(150)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(150), pytest.mark.sampled(3)]
 PAYOUT = {"amount": 700, "currency": "EUR", "destination": "acct_1Tests"}
 TOGETHER = 20
 

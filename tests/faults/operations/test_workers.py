@@ -9,7 +9,7 @@ from idempotency.models import Heartbeat, Key, Operation
 from tests.faults.operations.conftest import key_of, let_lapse, let_look_up, marks, promise, work_of
 from tests.support.stack import Stack
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(150)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(150), pytest.mark.sampled(2)]
 PAYOUT = {"amount": 700, "currency": "EUR", "destination": "acct_1Tests"}
 
 
