@@ -9,7 +9,6 @@ plain Django view that is whatever stands above the decorator, e.g. `@login_requ
 """
 
 import functools
-import inspect
 import uuid
 from collections.abc import Callable, Sequence
 from typing import Any, assert_never, cast
@@ -39,6 +38,7 @@ from idempotency.signature import (
     Handler,
     IdempotentHttpRequest,
     IdempotentRequest,
+    require_handler,
 )
 
 __all__ = ["METHODS", "Config", "IdempotentHttpRequest", "IdempotentRequest", "idempotent"]
@@ -76,12 +76,7 @@ def idempotent(
     )
 
     def decorate(handler: Handler) -> Handler:
-        if isinstance(handler, type) or hasattr(handler, "cls") or hasattr(handler, "view_class"):
-            raise Misuse(
-                "@idempotent decorates a handler: a method of a view, or a function *under* @api_view."
-            )
-        if inspect.iscoroutinefunction(handler):
-            raise Misuse("@idempotent decorates no async handler: Django's transactions are not.")
+        require_handler(handler)
 
         @functools.wraps(handler)
         def wrapper(*args: Any, **kwargs: Any) -> HttpResponseBase:

@@ -1,5 +1,6 @@
 """What `@idempotent` is given and gives back, for people and for type checkers."""
 
+import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar, overload
@@ -7,6 +8,7 @@ from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar, overload
 from django.http import HttpRequest
 from rest_framework.request import Request
 
+from idempotency.exceptions import Misuse
 from idempotency.ledger.claim import Claim
 
 P = ParamSpec("P")
@@ -48,3 +50,16 @@ class Decorator(Protocol):
 
     @overload
     def __call__(self, handler: Handler, /) -> Handler: ...
+
+
+def require_handler(given: Any) -> None:
+    """Refuse what is decorated at the wrong place.
+
+    Raises: Misuse.
+    """
+    if isinstance(given, type) or hasattr(given, "cls") or hasattr(given, "view_class"):
+        raise Misuse(
+            "@idempotent decorates a handler: a method of a view, or a function *under* @api_view."
+        )
+    if inspect.iscoroutinefunction(given):
+        raise Misuse("@idempotent decorates no async handler: Django's transactions are not.")
