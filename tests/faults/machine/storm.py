@@ -1,0 +1,266 @@
+"""The storm: clients that insist, while everything under them breaks. What is done when is in `storm_plan.py`."""
+
+import contextlib
+import queue
+import random
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from typing import Any
+
+import redis
+from django.db import DatabaseError, InterfaceError, connection
+
+from idempotency.models import Key
+from idempotency.types import State
+from tests.faults.machine.deployment import Deployment
+from tests.faults.machine.facts import World, gather
+from tests.faults.machine.invariants import check
+from tests.faults.machine.storm_plan import Blow, Intent, Script
+from tests.faults.machine.talk import Heard, Talk, ask
+from tests.support.servers import servers
+
+WORDS_OF_MONEY = {"source": "pm_card_visa", "currency": "EUR"}
+# Seconds after the last blow within which all must be settled, on a machine that does other things too.
+CALM = 90.0
+
+
+class Storm:
+    """One run of a script."""
+
+    def __init__(
+        self, deployment: Deployment, script: Script, *, clients: int, replay: str
+    ) -> None:
+        self.deployment = deployment
+        self.script = script
+        self.blown: list[str] = []
+        self._clients = clients
+        self._replay = replay
+        self._intents: queue.SimpleQueue[Intent] = queue.SimpleQueue()
+        for intent in script.intents:
+            self._intents.put(intent)
+        self._talks: dict[int, Talk] = {}
+        self._bought: list[Heard] = []
+        self._lock = threading.Lock()
+        self._calm = threading.Event()
+        self._until: list[tuple[float, Callable[[], None]]] = []
+
+    def rage(self, *, seconds: float) -> World:
+        """Run it: blows for so long, then calm; return what there is to know at the end."""
+        self._accounts = accounts_of(self.deployment.url)
+        began = time.monotonic()
+        blows = list(self.script.blows)
+        looked = began
+        with ThreadPoolExecutor(self._clients + 8) as pool:
+            working = [pool.submit(self._client, pool) for _ in range(self._clients)]
+            while time.monotonic() - began < seconds and not all(w.done() for w in working):
+                while blows and blows[0].at <= time.monotonic() - began:
+                    self._strike(blows.pop(0))
+                self._recover()
+                self.deployment.revive()
+                if time.monotonic() - looked > 5:
+                    self._look()
+                    looked = time.monotonic()
+                time.sleep(0.1)
+            self._calm.set()
+            self._recover(everything=True)
+            for each in working:
+                each.result()
+            self._settle()
+            list(pool.map(self._last_word, self.script.intents))
+            self._settle()
+        return self._gather()
+
+    @property
+    def asked(self) -> int:
+        return len(self._talks)
+
+    # -- clients ---------------------------------------------------------------------------------
+
+    def _client(self, pool: ThreadPoolExecutor) -> None:
+        """Take one intent after another, each to its end or to the calm."""
+        while not self._calm.is_set():
+            try:
+                intent = self._intents.get_nowait()
+            except queue.Empty:
+                return
+            self._pursue(intent, pool)
+
+    def _pursue(self, intent: Intent, pool: ThreadPoolExecutor) -> None:
+        talk = self._talk(intent)
+        if talk is None:
+            return
+        with self._lock:
+            self._talks[intent.number] = talk
+        chance = random.Random(intent.number)
+        twins = [pool.submit(self._say, talk, intent) for _ in range(intent.twins - 1)]
+        while not self._calm.is_set():
+            self._say(talk, intent)
+            if talk.final is not None:
+                break
+            self._calm.wait(chance.uniform(0.1, 0.8))
+        for twin in twins:
+            twin.result()
+        final = talk.final
+        if final is not None and final.status == 201 and intent.kind == "payment":
+            with self._lock:
+                self._bought.append(final)
+
+    def _say(self, talk: Talk, intent: Intent) -> None:
+        talk.say(self.deployment.url, timeout=intent.patience)
+
+    def _talk(self, intent: Intent) -> Talk | None:
+        """Return what the client asks for; None where there is nothing to ask it of yet."""
+        match intent.kind:
+            case "payment":
+                source = "pm_card_chargeDeclined" if intent.declined else "pm_card_visa"
+                body = {**WORDS_OF_MONEY, "source": source, "amount": 1000 + intent.amount}
+                return Talk(
+                    intent.key, "/api/payments/", {**body, "order_id": f"o-{intent.number}"}
+                )
+            case "payout":
+                to = "acct_invalid" if intent.declined else "acct_1Storm"
+                body = {"amount": intent.amount, "currency": "EUR", "destination": to}
+                return Talk(intent.key, "/api/payouts/", body)
+            case "transfer":
+                one, other = self._accounts[:2]
+                body = {"from_account": one, "to_account": other, "amount": intent.amount}
+                return Talk(intent.key, "/api/transfers/", body)
+        payment = self._some_payment(intent)
+        if payment is None:
+            return None
+        if intent.kind == "receipt":
+            body = {
+                "payment": payment,
+                "email": "a@example.org",
+                "text": f"Thanks, {intent.number}",
+            }
+            return Talk(intent.key, "/api/receipts/", body)
+        return Talk(intent.key, f"/api/payments/{payment}/refunds/", {"amount": intent.amount})
+
+    def _some_payment(self, intent: Intent) -> str | None:
+        with self._lock:
+            if not self._bought:
+                return None
+            return str(self._bought[intent.number % len(self._bought)].json["id"])
+
+    def _last_word(self, intent: Intent) -> None:
+        """Come back after the storm: ask until there is an answer, and once more; perhaps for something else."""
+        talk = self._talks.get(intent.number)
+        if talk is None:
+            return
+        end = time.monotonic() + CALM
+        talk.insist(self.deployment.url, until=end, stop=threading.Event(), chance=random.Random(1))
+        talk.say(self.deployment.url)
+        if intent.changes_its_mind and talk.final is not None:
+            other = Talk(talk.key, talk.path, {**talk.body, "amount": 7}).say(self.deployment.url)
+            free = talk.final.status == 400 or intent.kind == "receipt"
+            if other.code != "key-reused" and not free:
+                raise AssertionError(f"another body under {talk}: {other}; {self._replay}")
+
+    # -- blows -----------------------------------------------------------------------------------
+
+    def _strike(self, blow: Blow) -> None:
+        self.blown.append(f"{blow.at:.1f} {blow.name} {dict(blow.more)}")
+        getattr(self, f"_{blow.name}")(**blow.more)
+
+    def _gateway_fault(self, **fault: Any) -> None:
+        self.deployment.stack.simulate("POST", "/_sim/faults", fault)
+
+    def _kill_web(self) -> None:
+        self.deployment.restart("web")
+
+    def _kill_worker(self) -> None:
+        self.deployment.restart("worker")
+
+    def _kill_beat(self) -> None:
+        self.deployment.restart("beat")
+
+    def _kill_simulator(self) -> None:
+        self.deployment.restart("simulator")
+
+    def _crash_database(self) -> None:
+        """End the server without a checkpoint, as a crash does; a server of somebody else's is spared."""
+        if servers.postgres is not None and servers.postgres.process is not None:
+            connection.close()
+            servers.postgres.process.send_signal(signal.SIGQUIT)
+            servers.postgres.process.wait(30)
+            servers.postgres.start()
+
+    def _flush_store(self) -> None:
+        with redis.Redis.from_url(self.deployment.stack.environment["REDIS_URL"]) as client:
+            client.flushdb()
+
+    def _restart_store(self) -> None:
+        if servers.store is not None:
+            servers.store.stop()
+            servers.store.start()
+
+    def _freeze_web(self, *, seconds: float) -> None:
+        self._freeze("web", seconds)
+
+    def _freeze_worker(self, *, seconds: float) -> None:
+        self._freeze("worker", seconds)
+
+    def _shift_clocks(self, *, seconds: float) -> None:
+        """Let the web believe in another time than the database and the worker."""
+        self.deployment.stack.kill("web")
+        self.deployment.stack.start_web(workers=2, environment={"ARMED_CLOCK_SHIFT": str(seconds)})
+
+    def _freeze(self, name: str, seconds: float) -> None:
+        process = self.deployment.stack[name]
+        process.signal(signal.SIGSTOP)
+        thaw = lambda: process.signal(signal.SIGCONT) if process.running else None  # noqa: E731
+        self._until.append((time.monotonic() + seconds, thaw))
+
+    def _recover(self, *, everything: bool = False) -> None:
+        """Thaw what was frozen long enough."""
+        now = time.monotonic()
+        for at, thaw in list(self._until):
+            if everything or at <= now:
+                thaw()
+                self._until.remove((at, thaw))
+
+    # -- looking ---------------------------------------------------------------------------------
+
+    def _look(self) -> None:
+        """Check, in the midst of it, what must hold at any time."""
+        with self._patient():
+            check(self._gather(), replay=self._replay, ended=False)
+
+    def _settle(self) -> None:
+        end = time.monotonic() + CALM
+        while time.monotonic() < end:
+            self.deployment.revive()
+            with self._patient():
+                unsettled = Key.objects.filter(state__in=[State.IN_PROGRESS, State.UNKNOWN])
+                if not unsettled.filter(needs_person_since=None).exists():
+                    return
+            time.sleep(0.5)
+
+    def _gather(self) -> World:
+        # What was heard so far, before it is compared with what has happened by now.
+        with self._lock:
+            heard = [
+                (i, replace(talk, heard=list(talk.heard), told=list(talk.told)))
+                for i in self.script.intents
+                if (talk := self._talks.get(i.number)) is not None
+            ]
+        effects = self.deployment.effects()
+        return gather(((str(i), talk, i.effect) for i, talk in heard), effects)
+
+    @contextlib.contextmanager
+    def _patient(self) -> Iterator[None]:
+        """Let the test's own connection break with the database."""
+        try:
+            yield
+        except (DatabaseError, InterfaceError):
+            connection.close()
+
+
+def accounts_of(url: str) -> list[str]:
+    """Return the ids of the caller's local accounts."""
+    return [str(each["id"]) for each in ask("GET", f"{url}/api/accounts/").json["results"]]

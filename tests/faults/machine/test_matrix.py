@@ -1,0 +1,78 @@
+"""Kill point × fault of the gateway × keyed or not × who settles: money moves once, and every key ends.
+
+A seeded sample runs in the suite, everything under `make chaos`. To replay:
+
+    MACHINE_SEED=1234 make test ARGS="-k test_sample"
+    MACHINE_CELL="unkeyed payment web:after_call:kill reset_after" make test ARGS="-k test_sample"
+"""
+
+import os
+import time
+from collections.abc import Callable
+
+import pytest
+
+from tests.faults.machine.axes import BY_HAND, FAULTS, Cell, matrix, sample
+from tests.faults.machine.conftest import healing
+from tests.faults.machine.deployment import HEALS_WITHIN, Deployment
+from tests.faults.machine.invariants import check
+from tests.faults.machine.play import Round, rounds
+
+Deploy = Callable[..., Deployment]
+Report = Callable[[str], None]
+# What a loaded machine may add to the promised time.
+SLACK = 20.0
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(400)
+@pytest.mark.parametrize("keyed", [True, False], ids=["keyed", "unkeyed"])
+def test_sample(deploy: Deploy, report: Report, seed: int, keyed: bool) -> None:
+    chosen = _named(matrix(keyed=keyed)) or sample(matrix(keyed=keyed), seed=seed, count=40)
+    play(deploy, report, chosen, seed=seed, keyed=keyed, size=40)
+
+
+@pytest.mark.chaos
+@pytest.mark.timeout(4 * 3600)
+@pytest.mark.parametrize("keyed", [True, False], ids=["keyed", "unkeyed"])
+def test_everything(deploy: Deploy, report: Report, seed: int, keyed: bool) -> None:
+    play(deploy, report, matrix(keyed=keyed), seed=seed, keyed=keyed, size=100)
+
+
+def test_the_matrix_has_every_meaning_of_a_fault() -> None:
+    assert {"hang_before", "reset_after", "late_success", "refuse_503"} & set(FAULTS)
+    assert 10 < len(FAULTS) < 25
+    cells = matrix(keyed=True)
+    assert len({cell.amount for cell in cells}) == len(cells)
+    assert sample(cells, seed=1, count=40) == sample(cells, seed=1, count=40)
+    assert {cell.settler for cell in sample(cells, seed=1, count=40)} == {c.settler for c in cells}
+
+
+def play(
+    deploy: Deploy, report: Report, cells: list[Cell], *, seed: int, keyed: bool, size: int
+) -> None:
+    began = time.monotonic()
+    deployment = deploy(keyed=keyed)
+    deployment.start()
+    times: dict[str, float] = {}
+    beating = False
+    for chosen in rounds(cells, size=size):
+        by_itself = chosen[0].settler not in BY_HAND
+        if by_itself and not beating:
+            deployment.stack.start("beat")
+            beating = True
+        game = Round(deployment, chosen, seed=seed)
+        world = game.play()
+        check(world, replay=f"replay with MACHINE_SEED={seed}; logs in {deployment.stack.home}/log")
+        if by_itself:
+            times |= game.times_to_settle()
+    gateway = "keyed" if keyed else "unkeyed"
+    took = time.monotonic() - began
+    report(f"matrix, {gateway}: {len(cells)} cells in {took:.0f} s (seed {seed}); {healing(times)}")
+    late = {cell: seconds for cell, seconds in times.items() if seconds > HEALS_WITHIN + SLACK}
+    assert not late, f"not settled within {HEALS_WITHIN} s: {late}; MACHINE_SEED={seed}"
+
+
+def _named(cells: list[Cell]) -> list[Cell]:
+    words = os.environ.get("MACHINE_CELL", "").split()
+    return [cell for cell in cells if words and set(words) <= set(str(cell).split())]

@@ -1,0 +1,60 @@
+"""Arm the process at its start; let it live in another time, where ARMED_CLOCK_SHIFT says by how many seconds."""
+
+import os
+import time
+from collections.abc import Callable
+from contextvars import ContextVar
+from typing import Any
+
+from django.apps import AppConfig
+
+from tests.support.armed.plan import Plan
+
+_plan: ContextVar[Plan | None] = ContextVar("armed_plan", default=None)
+
+
+class ArmedConfig(AppConfig):
+    """Stands between the runs and the product's fault points."""
+
+    name = "tests.support.armed"
+
+    def ready(self) -> None:
+        """Let each run know its key's plan, and each fault point ask for it."""
+        if shift := float(os.environ.get("ARMED_CLOCK_SHIFT", "0")):
+            _shift_wall_clock(shift)
+        from idempotency import decorators, execution
+        from idempotency.ledger import claim
+        from idempotency.operations import runner
+
+        for door in (decorators, runner):
+            door.execute = _planned(door.execute)  # type: ignore[attr-defined]
+        for place in (claim, execution):
+            place.reach = _asking(place.reach)  # type: ignore[attr-defined]
+
+
+def _planned(execute: Callable[..., Any]) -> Callable[..., Any]:
+    def planned(*, claim: Any, **rest: Any) -> Any:
+        token = _plan.set(Plan.of(claim.key))
+        try:
+            return execute(claim=claim, **rest)
+        finally:
+            _plan.reset(token)
+
+    return planned
+
+
+def _asking(reach: Callable[[str], None]) -> Callable[[str], None]:
+    def asking(point: str) -> None:
+        plan = _plan.get()
+        if plan is not None:
+            plan.strike(point)
+        reach(point)
+
+    return asking
+
+
+def _shift_wall_clock(seconds: float) -> None:
+    """Shift what `time.time` says; PostgreSQL's clock and the monotonic ones go on as they are."""
+    now, nanoseconds = time.time, time.time_ns
+    time.time = lambda: now() + seconds
+    time.time_ns = lambda: nanoseconds() + int(seconds * 1e9)
