@@ -8,175 +8,487 @@ import idempotency.types
 
 
 class Migration(migrations.Migration):
-
     initial = True
 
-    dependencies = [
-    ]
+    dependencies = []
 
     operations = [
         migrations.CreateModel(
-            name='Heartbeat',
+            name="Heartbeat",
             fields=[
-                ('name', models.CharField(max_length=50, primary_key=True, serialize=False)),
-                ('last_ok_at', models.DateTimeField(db_default=idempotency.models.fields.ClockTimestamp())),
-                ('detail', models.JSONField(default=dict)),
+                ("name", models.CharField(max_length=50, primary_key=True, serialize=False)),
+                (
+                    "last_ok_at",
+                    models.DateTimeField(db_default=idempotency.models.fields.ClockTimestamp()),
+                ),
+                ("detail", models.JSONField(default=dict)),
             ],
         ),
         migrations.CreateModel(
-            name='Event',
+            name="Event",
             fields=[
-                ('id', models.BigAutoField(primary_key=True, serialize=False)),
-                ('key_id', models.UUIDField(null=True)),
-                ('at', models.DateTimeField(db_default=idempotency.models.fields.ClockTimestamp())),
-                ('kind', models.CharField(max_length=40)),
-                ('actor', models.CharField(max_length=150)),
-                ('reason', models.TextField(default='')),
-                ('detail', models.JSONField(default=dict)),
-                ('alarming', models.BooleanField(default=False)),
+                ("id", models.BigAutoField(primary_key=True, serialize=False)),
+                ("key_id", models.UUIDField(null=True)),
+                ("at", models.DateTimeField(db_default=idempotency.models.fields.ClockTimestamp())),
+                ("kind", models.CharField(max_length=40)),
+                ("actor", models.CharField(max_length=150)),
+                ("reason", models.TextField(default="")),
+                ("detail", models.JSONField(default=dict)),
+                ("alarming", models.BooleanField(default=False)),
             ],
             options={
-                'indexes': [models.Index(models.F('key_id'), models.F('id'), name='idempotency_event_by_key'), models.Index(models.F('at'), condition=models.Q(('alarming', True)), name='idempotency_event_alarming')],
+                "indexes": [
+                    models.Index(
+                        models.F("key_id"), models.F("id"), name="idempotency_event_by_key"
+                    ),
+                    models.Index(
+                        models.F("at"),
+                        condition=models.Q(("alarming", True)),
+                        name="idempotency_event_alarming",
+                    ),
+                ],
             },
         ),
         migrations.CreateModel(
-            name='Key',
+            name="Key",
             fields=[
-                ('id', models.UUIDField(default=idempotency.models.fields.uuid7, editable=False, primary_key=True, serialize=False)),
-                ('scope', models.CharField(max_length=200)),
-                ('operation', models.CharField(max_length=100)),
-                ('key', models.CharField(max_length=255)),
-                ('generation', models.PositiveIntegerField(default=1)),
-                ('fingerprint', models.BinaryField(max_length=32)),
-                ('fingerprint_parts', models.BinaryField(default=b'')),
-                ('fingerprint_version', models.PositiveSmallIntegerField()),
-                ('fingerprint_secret', models.CharField(max_length=32)),
-                ('accepted', models.CharField(default='', max_length=100)),
-                ('request_id', models.CharField(default='', max_length=100)),
-                ('traceparent', models.CharField(default='', max_length=55)),
-                ('state', models.CharField(default=idempotency.types.State['IN_PROGRESS'], max_length=11)),
-                ('token', models.BigIntegerField(default=1)),
-                ('lease_until', models.DateTimeField(null=True)),
-                ('due_at', models.DateTimeField(null=True)),
-                ('deferred', models.BooleanField(default=False)),
-                ('call_begun', models.BooleanField(default=False)),
-                ('journal_version', models.PositiveIntegerField(default=0)),
-                ('created_at', models.DateTimeField(db_default=idempotency.models.fields.ClockTimestamp())),
-                ('claimed_at', models.DateTimeField(db_default=idempotency.models.fields.ClockTimestamp())),
-                ('status', models.PositiveSmallIntegerField(null=True)),
-                ('body', models.BinaryField(null=True)),
-                ('content_type', models.CharField(max_length=100, null=True)),
-                ('headers', models.JSONField(default=dict)),
-                ('note', models.CharField(default='', max_length=20)),
-                ('settled_at', models.DateTimeField(null=True)),
-                ('settled_by', models.CharField(default='', max_length=150)),
-                ('evidence', models.JSONField(default=dict)),
-                ('unknown_since', models.DateTimeField(null=True)),
-                ('unfinished', models.BooleanField(default=False)),
-                ('watched', models.BooleanField(default=False)),
-                ('next_lookup_at', models.DateTimeField(null=True)),
-                ('lookups', models.PositiveIntegerField(default=0)),
-                ('needs_person_since', models.DateTimeField(null=True)),
-                ('needs_person_reason', models.CharField(default='', max_length=200)),
-                ('resource', models.CharField(default='', max_length=200)),
-                ('reference', models.CharField(default='', max_length=200)),
-                ('summary', models.CharField(default='', max_length=200)),
+                (
+                    "id",
+                    models.UUIDField(
+                        default=idempotency.models.fields.uuid7,
+                        editable=False,
+                        primary_key=True,
+                        serialize=False,
+                    ),
+                ),
+                ("scope", models.CharField(max_length=200)),
+                ("operation", models.CharField(max_length=100)),
+                ("key", models.CharField(max_length=255)),
+                ("generation", models.PositiveIntegerField(default=1)),
+                ("fingerprint", models.BinaryField(max_length=32)),
+                ("fingerprint_parts", models.BinaryField(default=b"")),
+                ("fingerprint_version", models.PositiveSmallIntegerField()),
+                ("fingerprint_secret", models.CharField(max_length=32)),
+                ("accepted", models.CharField(default="", max_length=100)),
+                ("request_id", models.CharField(default="", max_length=100)),
+                ("traceparent", models.CharField(default="", max_length=55)),
+                (
+                    "state",
+                    models.CharField(default=idempotency.types.State["IN_PROGRESS"], max_length=11),
+                ),
+                ("token", models.BigIntegerField(default=1)),
+                ("lease_until", models.DateTimeField(null=True)),
+                ("due_at", models.DateTimeField(null=True)),
+                ("deferred", models.BooleanField(default=False)),
+                ("call_begun", models.BooleanField(default=False)),
+                ("journal_version", models.PositiveIntegerField(default=0)),
+                (
+                    "created_at",
+                    models.DateTimeField(db_default=idempotency.models.fields.ClockTimestamp()),
+                ),
+                (
+                    "claimed_at",
+                    models.DateTimeField(db_default=idempotency.models.fields.ClockTimestamp()),
+                ),
+                ("status", models.PositiveSmallIntegerField(null=True)),
+                ("body", models.BinaryField(null=True)),
+                ("content_type", models.CharField(max_length=100, null=True)),
+                ("headers", models.JSONField(default=dict)),
+                ("note", models.CharField(default="", max_length=20)),
+                ("settled_at", models.DateTimeField(null=True)),
+                ("settled_by", models.CharField(default="", max_length=150)),
+                ("evidence", models.JSONField(default=dict)),
+                ("unknown_since", models.DateTimeField(null=True)),
+                ("unfinished", models.BooleanField(default=False)),
+                ("watched", models.BooleanField(default=False)),
+                ("next_lookup_at", models.DateTimeField(null=True)),
+                ("lookups", models.PositiveIntegerField(default=0)),
+                ("needs_person_since", models.DateTimeField(null=True)),
+                ("needs_person_reason", models.CharField(default="", max_length=200)),
+                ("resource", models.CharField(default="", max_length=200)),
+                ("reference", models.CharField(default="", max_length=200)),
+                ("summary", models.CharField(default="", max_length=200)),
             ],
             options={
-                'verbose_name': 'idempotency key',
-                'permissions': [('view_payload', 'Can see stored answers and payloads'), ('lookup_key', 'Can ask the gateway now'), ('settle_key', 'Can settle a key by hand'), ('export_keys', 'Can export keys')],
-                'indexes': [models.Index(models.F('lease_until'), condition=models.Q(('state', idempotency.types.State['IN_PROGRESS']), ('lease_until__isnull', False), models.Q(('call_begun', True), ('deferred', True), _connector='OR')), name='idempotency_key_leased'), models.Index(models.F('due_at'), condition=models.Q(('due_at__isnull', False)), name='idempotency_key_due'), models.Index(models.F('next_lookup_at'), condition=models.Q(('next_lookup_at__isnull', False)), name='idempotency_key_lookup'), models.Index(models.F('unknown_since'), condition=models.Q(('unknown_since__isnull', False)), name='idempotency_key_unknown'), models.Index(models.F('needs_person_since'), condition=models.Q(('needs_person_since__isnull', False)), name='idempotency_key_needs_person'), models.Index(models.F('reference'), condition=models.Q(('reference', ''), _negated=True), name='idempotency_key_by_ref'), models.Index(models.F('request_id'), condition=models.Q(('request_id', ''), _negated=True), name='idempotency_key_by_request'), models.Index(models.F('settled_at'), condition=models.Q(('settled_at__isnull', False)), name='idempotency_key_settled'), models.Index(models.F('settled_at'), condition=models.Q(('body__isnull', False), ('settled_at__isnull', False)), name='idempotency_key_answered')],
-                'constraints': [models.UniqueConstraint(fields=('key', 'scope', 'operation'), name='idempotency_key_identity'), models.CheckConstraint(condition=models.Q(('state__in', [idempotency.types.State['IN_PROGRESS'], idempotency.types.State['COMPLETED'], idempotency.types.State['RELEASED'], idempotency.types.State['UNKNOWN']])), name='idempotency_key_state_known'), models.CheckConstraint(condition=models.Q(models.Q(('state', idempotency.types.State['IN_PROGRESS']), models.Q(models.Q(('due_at__isnull', True), ('lease_until__isnull', False)), models.Q(('due_at__isnull', False), ('lease_until__isnull', True)), _connector='OR')), models.Q(models.Q(('state', idempotency.types.State['IN_PROGRESS']), _negated=True), ('due_at__isnull', True), ('lease_until__isnull', True)), _connector='OR'), name='idempotency_key_in_progress_is_leased_or_due'), models.CheckConstraint(condition=models.Q(models.Q(('state', idempotency.types.State['COMPLETED']), _negated=True), models.Q(('content_type__isnull', False), ('status__isnull', False)), _connector='OR'), name='idempotency_key_completed_has_an_answer'), models.CheckConstraint(condition=models.Q(models.Q(('settled_at__isnull', False), ('state__in', [idempotency.types.State['COMPLETED'], idempotency.types.State['RELEASED']])), models.Q(('settled_at__isnull', True), ('state__in', [idempotency.types.State['IN_PROGRESS'], idempotency.types.State['UNKNOWN']])), _connector='OR'), name='idempotency_key_settled_has_a_time'), models.CheckConstraint(condition=models.Q(models.Q(('state', idempotency.types.State['UNKNOWN']), ('unknown_since__isnull', False)), models.Q(models.Q(('state', idempotency.types.State['UNKNOWN']), _negated=True), ('unfinished', False), ('unknown_since__isnull', True)), _connector='OR'), name='idempotency_key_unknown_has_a_time'), models.CheckConstraint(condition=models.Q(models.Q(('state', idempotency.types.State['RELEASED']), _negated=True), models.Q(('call_begun', True), ('deferred', False)), _connector='OR'), name='idempotency_key_released_had_a_call'), models.CheckConstraint(condition=models.Q(models.Q(('body__isnull', True), ('status__isnull', True)), models.Q(('status__range', (200, 599)), models.Q(('body__isnull', False), models.Q(('note', ''), _negated=True), _connector='OR')), _connector='OR'), name='idempotency_key_answer_is_whole')],
+                "verbose_name": "idempotency key",
+                "permissions": [
+                    ("view_payload", "Can see stored answers and payloads"),
+                    ("lookup_key", "Can ask the gateway now"),
+                    ("settle_key", "Can settle a key by hand"),
+                    ("export_keys", "Can export keys"),
+                ],
+                "indexes": [
+                    models.Index(
+                        models.F("lease_until"),
+                        condition=models.Q(
+                            ("state", idempotency.types.State["IN_PROGRESS"]),
+                            ("lease_until__isnull", False),
+                            models.Q(("call_begun", True), ("deferred", True), _connector="OR"),
+                        ),
+                        name="idempotency_key_leased",
+                    ),
+                    models.Index(
+                        models.F("due_at"),
+                        condition=models.Q(("due_at__isnull", False)),
+                        name="idempotency_key_due",
+                    ),
+                    models.Index(
+                        models.F("next_lookup_at"),
+                        condition=models.Q(("next_lookup_at__isnull", False)),
+                        name="idempotency_key_lookup",
+                    ),
+                    models.Index(
+                        models.F("unknown_since"),
+                        condition=models.Q(("unknown_since__isnull", False)),
+                        name="idempotency_key_unknown",
+                    ),
+                    models.Index(
+                        models.F("needs_person_since"),
+                        condition=models.Q(("needs_person_since__isnull", False)),
+                        name="idempotency_key_needs_person",
+                    ),
+                    models.Index(
+                        models.F("reference"),
+                        condition=models.Q(("reference", ""), _negated=True),
+                        name="idempotency_key_by_ref",
+                    ),
+                    models.Index(
+                        models.F("request_id"),
+                        condition=models.Q(("request_id", ""), _negated=True),
+                        name="idempotency_key_by_request",
+                    ),
+                    models.Index(
+                        models.F("settled_at"),
+                        condition=models.Q(("settled_at__isnull", False)),
+                        name="idempotency_key_settled",
+                    ),
+                    models.Index(
+                        models.F("settled_at"),
+                        condition=models.Q(("body__isnull", False), ("settled_at__isnull", False)),
+                        name="idempotency_key_answered",
+                    ),
+                ],
+                "constraints": [
+                    models.UniqueConstraint(
+                        fields=("key", "scope", "operation"), name="idempotency_key_identity"
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            (
+                                "state__in",
+                                [
+                                    idempotency.types.State["IN_PROGRESS"],
+                                    idempotency.types.State["COMPLETED"],
+                                    idempotency.types.State["RELEASED"],
+                                    idempotency.types.State["UNKNOWN"],
+                                ],
+                            )
+                        ),
+                        name="idempotency_key_state_known",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(
+                                ("state", idempotency.types.State["IN_PROGRESS"]),
+                                models.Q(
+                                    models.Q(
+                                        ("due_at__isnull", True), ("lease_until__isnull", False)
+                                    ),
+                                    models.Q(
+                                        ("due_at__isnull", False), ("lease_until__isnull", True)
+                                    ),
+                                    _connector="OR",
+                                ),
+                            ),
+                            models.Q(
+                                models.Q(
+                                    ("state", idempotency.types.State["IN_PROGRESS"]), _negated=True
+                                ),
+                                ("due_at__isnull", True),
+                                ("lease_until__isnull", True),
+                            ),
+                            _connector="OR",
+                        ),
+                        name="idempotency_key_in_progress_is_leased_or_due",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(
+                                ("state", idempotency.types.State["COMPLETED"]), _negated=True
+                            ),
+                            models.Q(("content_type__isnull", False), ("status__isnull", False)),
+                            _connector="OR",
+                        ),
+                        name="idempotency_key_completed_has_an_answer",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(
+                                ("settled_at__isnull", False),
+                                (
+                                    "state__in",
+                                    [
+                                        idempotency.types.State["COMPLETED"],
+                                        idempotency.types.State["RELEASED"],
+                                    ],
+                                ),
+                            ),
+                            models.Q(
+                                ("settled_at__isnull", True),
+                                (
+                                    "state__in",
+                                    [
+                                        idempotency.types.State["IN_PROGRESS"],
+                                        idempotency.types.State["UNKNOWN"],
+                                    ],
+                                ),
+                            ),
+                            _connector="OR",
+                        ),
+                        name="idempotency_key_settled_has_a_time",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(
+                                ("state", idempotency.types.State["UNKNOWN"]),
+                                ("unknown_since__isnull", False),
+                            ),
+                            models.Q(
+                                models.Q(
+                                    ("state", idempotency.types.State["UNKNOWN"]), _negated=True
+                                ),
+                                ("unfinished", False),
+                                ("unknown_since__isnull", True),
+                            ),
+                            _connector="OR",
+                        ),
+                        name="idempotency_key_unknown_has_a_time",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("state", idempotency.types.State["RELEASED"]), _negated=True),
+                            models.Q(("call_begun", True), ("deferred", False)),
+                            _connector="OR",
+                        ),
+                        name="idempotency_key_released_had_a_call",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("body__isnull", True), ("status__isnull", True)),
+                            models.Q(
+                                ("status__range", (200, 599)),
+                                models.Q(
+                                    ("body__isnull", False),
+                                    models.Q(("note", ""), _negated=True),
+                                    _connector="OR",
+                                ),
+                            ),
+                            _connector="OR",
+                        ),
+                        name="idempotency_key_answer_is_whole",
+                    ),
+                ],
             },
         ),
         migrations.CreateModel(
-            name='Step',
+            name="Step",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('generation', models.PositiveIntegerField()),
-                ('name', models.CharField(max_length=50)),
-                ('rotation', models.PositiveIntegerField(default=0)),
-                ('downstream', models.CharField(max_length=50)),
-                ('downstream_key', models.CharField(max_length=64)),
-                ('payload', models.BinaryField()),
-                ('subject', models.CharField(default='', max_length=100)),
-                ('keyed', models.BooleanField()),
-                ('settling_seconds', models.FloatField()),
-                ('first_send_at', models.DateTimeField(db_default=idempotency.models.fields.ClockTimestamp())),
-                ('resend_until', models.DateTimeField()),
-                ('applied_at', models.DateTimeField(null=True)),
-                ('reference', models.CharField(default='', max_length=200)),
-                ('result', models.JSONField(null=True)),
-                ('key', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='steps', to='idempotency.key')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("generation", models.PositiveIntegerField()),
+                ("name", models.CharField(max_length=50)),
+                ("rotation", models.PositiveIntegerField(default=0)),
+                ("downstream", models.CharField(max_length=50)),
+                ("downstream_key", models.CharField(max_length=64)),
+                ("payload", models.BinaryField()),
+                ("subject", models.CharField(default="", max_length=100)),
+                ("keyed", models.BooleanField()),
+                ("settling_seconds", models.FloatField()),
+                (
+                    "first_send_at",
+                    models.DateTimeField(db_default=idempotency.models.fields.ClockTimestamp()),
+                ),
+                ("resend_until", models.DateTimeField()),
+                ("applied_at", models.DateTimeField(null=True)),
+                ("reference", models.CharField(default="", max_length=200)),
+                ("result", models.JSONField(null=True)),
+                (
+                    "key",
+                    models.ForeignKey(
+                        db_index=False,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="steps",
+                        to="idempotency.key",
+                    ),
+                ),
             ],
         ),
         migrations.CreateModel(
-            name='Sender',
+            name="Sender",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('token', models.BigIntegerField()),
-                ('host', models.CharField(max_length=100)),
-                ('boot_id', models.CharField(max_length=36)),
-                ('pid_namespace', models.CharField(max_length=40)),
-                ('pid', models.IntegerField()),
-                ('process_started', models.CharField(max_length=30)),
-                ('begun_at', models.DateTimeField(db_default=idempotency.models.fields.ClockTimestamp())),
-                ('send_before', models.DateTimeField()),
-                ('dead_at', models.DateTimeField(null=True)),
-                ('ending', models.CharField(max_length=12, null=True)),
-                ('ended_at', models.DateTimeField(null=True)),
-                ('attempts', models.PositiveIntegerField(default=0)),
-                ('evidence', models.JSONField(default=dict)),
-                ('step', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='senders', to='idempotency.step')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("token", models.BigIntegerField()),
+                ("host", models.CharField(max_length=100)),
+                ("boot_id", models.CharField(max_length=36)),
+                ("pid_namespace", models.CharField(max_length=40)),
+                ("pid", models.IntegerField()),
+                ("process_started", models.CharField(max_length=30)),
+                (
+                    "begun_at",
+                    models.DateTimeField(db_default=idempotency.models.fields.ClockTimestamp()),
+                ),
+                ("send_before", models.DateTimeField()),
+                ("dead_at", models.DateTimeField(null=True)),
+                ("ending", models.CharField(max_length=12, null=True)),
+                ("ended_at", models.DateTimeField(null=True)),
+                ("attempts", models.PositiveIntegerField(default=0)),
+                ("evidence", models.JSONField(default=dict)),
+                (
+                    "step",
+                    models.ForeignKey(
+                        db_index=False,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="senders",
+                        to="idempotency.step",
+                    ),
+                ),
             ],
         ),
         migrations.CreateModel(
-            name='Operation',
+            name="Operation",
             fields=[
-                ('id', models.UUIDField(default=idempotency.models.fields.uuid7, editable=False, primary_key=True, serialize=False)),
-                ('name', models.CharField(max_length=100)),
-                ('input', models.JSONField(default=dict)),
-                ('created_at', models.DateTimeField(db_default=idempotency.models.fields.ClockTimestamp())),
-                ('updated_at', models.DateTimeField(db_default=idempotency.models.fields.ClockTimestamp())),
-                ('attempts', models.PositiveIntegerField(default=0)),
-                ('cycle_attempts', models.PositiveIntegerField(default=0)),
-                ('max_attempts', models.PositiveIntegerField()),
-                ('last_error', models.CharField(default='', max_length=500)),
-                ('result', models.JSONField(null=True)),
-                ('error', models.JSONField(null=True)),
-                ('key', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, related_name='work', to='idempotency.key')),
+                (
+                    "id",
+                    models.UUIDField(
+                        default=idempotency.models.fields.uuid7,
+                        editable=False,
+                        primary_key=True,
+                        serialize=False,
+                    ),
+                ),
+                ("name", models.CharField(max_length=100)),
+                ("input", models.JSONField(default=dict)),
+                (
+                    "created_at",
+                    models.DateTimeField(db_default=idempotency.models.fields.ClockTimestamp()),
+                ),
+                (
+                    "updated_at",
+                    models.DateTimeField(db_default=idempotency.models.fields.ClockTimestamp()),
+                ),
+                ("attempts", models.PositiveIntegerField(default=0)),
+                ("cycle_attempts", models.PositiveIntegerField(default=0)),
+                ("max_attempts", models.PositiveIntegerField()),
+                ("last_error", models.CharField(default="", max_length=500)),
+                ("result", models.JSONField(null=True)),
+                ("error", models.JSONField(null=True)),
+                (
+                    "key",
+                    models.OneToOneField(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="work",
+                        to="idempotency.key",
+                    ),
+                ),
             ],
             options={
-                'permissions': [('retry_operation', 'Can start a new cycle of attempts'), ('cancel_operation', 'Can cancel a waiting operation')],
-                'constraints': [models.CheckConstraint(condition=models.Q(('result__isnull', True), ('error__isnull', True), _connector='OR'), name='idempotency_operation_one_ending'), models.CheckConstraint(condition=models.Q(('cycle_attempts__lte', models.F('max_attempts')), ('cycle_attempts__lte', models.F('attempts'))), name='idempotency_operation_attempts_bounded')],
+                "permissions": [
+                    ("retry_operation", "Can start a new cycle of attempts"),
+                    ("cancel_operation", "Can cancel a waiting operation"),
+                ],
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("result__isnull", True), ("error__isnull", True), _connector="OR"
+                        ),
+                        name="idempotency_operation_one_ending",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("cycle_attempts__lte", models.F("max_attempts")),
+                            ("cycle_attempts__lte", models.F("attempts")),
+                        ),
+                        name="idempotency_operation_attempts_bounded",
+                    ),
+                ],
             },
         ),
         migrations.AddIndex(
-            model_name='step',
-            index=models.Index(models.F('reference'), condition=models.Q(('reference', ''), _negated=True), name='idempotency_step_by_reference'),
+            model_name="step",
+            index=models.Index(
+                models.F("reference"),
+                condition=models.Q(("reference", ""), _negated=True),
+                name="idempotency_step_by_reference",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='step',
-            constraint=models.UniqueConstraint(fields=('key', 'generation', 'name', 'rotation'), name='idempotency_step_identity'),
+            model_name="step",
+            constraint=models.UniqueConstraint(
+                fields=("key", "generation", "name", "rotation"), name="idempotency_step_identity"
+            ),
         ),
         migrations.AddConstraint(
-            model_name='step',
-            constraint=models.UniqueConstraint(fields=('downstream_key',), name='idempotency_step_downstream'),
+            model_name="step",
+            constraint=models.UniqueConstraint(
+                fields=("downstream_key",), name="idempotency_step_downstream"
+            ),
         ),
         migrations.AddConstraint(
-            model_name='step',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('applied_at__isnull', True), ('result__isnull', True)), models.Q(('applied_at__isnull', False), ('result__isnull', False)), _connector='OR'), name='idempotency_step_applied_has_a_result'),
+            model_name="step",
+            constraint=models.CheckConstraint(
+                condition=models.Q(
+                    models.Q(("applied_at__isnull", True), ("result__isnull", True)),
+                    models.Q(("applied_at__isnull", False), ("result__isnull", False)),
+                    _connector="OR",
+                ),
+                name="idempotency_step_applied_has_a_result",
+            ),
         ),
         migrations.AddIndex(
-            model_name='sender',
-            index=models.Index(models.F('begun_at'), condition=models.Q(('ending__isnull', True)), name='idempotency_sender_open'),
+            model_name="sender",
+            index=models.Index(
+                models.F("begun_at"),
+                condition=models.Q(("ending__isnull", True)),
+                name="idempotency_sender_open",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='sender',
-            constraint=models.UniqueConstraint(fields=('step', 'token'), name='idempotency_sender_identity'),
+            model_name="sender",
+            constraint=models.UniqueConstraint(
+                fields=("step", "token"), name="idempotency_sender_identity"
+            ),
         ),
         migrations.AddConstraint(
-            model_name='sender',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('ended_at__isnull', True), ('ending__isnull', True)), models.Q(('ended_at__isnull', False), ('ending__in', [idempotency.types.Ending['APPLIED'], idempotency.types.Ending['REJECTED'], idempotency.types.Ending['NOT_APPLIED'], idempotency.types.Ending['ABSENT'], idempotency.types.Ending['NOT_SENT'], idempotency.types.Ending['AMBIGUOUS']])), _connector='OR'), name='idempotency_sender_ending_known'),
+            model_name="sender",
+            constraint=models.CheckConstraint(
+                condition=models.Q(
+                    models.Q(("ended_at__isnull", True), ("ending__isnull", True)),
+                    models.Q(
+                        ("ended_at__isnull", False),
+                        (
+                            "ending__in",
+                            [
+                                idempotency.types.Ending["APPLIED"],
+                                idempotency.types.Ending["REJECTED"],
+                                idempotency.types.Ending["NOT_APPLIED"],
+                                idempotency.types.Ending["ABSENT"],
+                                idempotency.types.Ending["NOT_SENT"],
+                                idempotency.types.Ending["AMBIGUOUS"],
+                            ],
+                        ),
+                    ),
+                    _connector="OR",
+                ),
+                name="idempotency_sender_ending_known",
+            ),
         ),
     ]
