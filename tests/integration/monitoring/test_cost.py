@@ -29,7 +29,9 @@ def test_no_query_of_a_scrape_reads_what_is_settled() -> None:
 @pytest.mark.django_db
 def test_scrapes_within_five_seconds_share_one_look() -> None:
     time = FakeTime()
-    collector = metrics.LedgerCollector(clock=time.clock).for_request(RequestFactory().get("/metrics"))
+    collector = metrics.LedgerCollector(clock=time.clock).for_request(
+        RequestFactory().get("/metrics")
+    )
     with CaptureQueriesContext(connection) as queries:
         list(collector.collect())
         time.pass_(metrics.KEPT - 0.1)
