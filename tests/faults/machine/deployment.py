@@ -40,8 +40,9 @@ PAYMENTS: dict[str, Any] = {
     "BREAKER_MIN_CALLS": 1_000_000,
 }
 ARMED_WORKERS = 6
-# More than are frozen or hang at one time: who is to heal must not wait for them.
-WORKER_PROCESSES = 8
+# More than are frozen or hang at one time, in two workers of which one is killed: who is to heal must not wait.
+WORKER_PROCESSES = 5
+WORKERS = ("worker", "second_worker")
 
 
 class Deployment:
@@ -87,13 +88,14 @@ class Deployment:
                 workers=ARMED_WORKERS,
                 environment={"WEB_THREADS": "1", "GUNICORN_CMD_ARGS": "--preload --timeout 60"},
             )
-        self.stack.start_worker(concurrency=WORKER_PROCESSES)
+        for name in WORKERS:
+            self.stack.start_worker(name=name, concurrency=WORKER_PROCESSES)
 
     def restart(self, name: str) -> None:
         """Kill a process as a crash does, and start it again."""
         self.stack.kill(name)
-        if name == "worker":
-            self.stack.start_worker(concurrency=WORKER_PROCESSES)
+        if name in WORKERS:
+            self.stack.start_worker(name=name, concurrency=WORKER_PROCESSES)
         elif name == "web":
             self.stack.start_web(workers=2)
         elif name == "simulator":

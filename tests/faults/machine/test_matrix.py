@@ -21,14 +21,14 @@ from tests.faults.machine.play import Round, rounds
 Deploy = Callable[..., Deployment]
 Report = Callable[[str], None]
 # What a loaded machine may add to the promised time.
-SLACK = 20.0
+SLACK = 60.0
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(400)
 @pytest.mark.parametrize("keyed", [True, False], ids=["keyed", "unkeyed"])
 def test_sample(deploy: Deploy, report: Report, seed: int, keyed: bool) -> None:
-    chosen = _named(matrix(keyed=keyed)) or sample(matrix(keyed=keyed), seed=seed, count=40)
+    chosen = _named(matrix(keyed=keyed)) or sample(matrix(keyed=keyed), seed=seed, count=30)
     play(deploy, report, chosen, seed=seed, keyed=keyed, size=40)
 
 
