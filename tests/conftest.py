@@ -9,11 +9,16 @@ import redis
 from django.conf import LazySettings
 from django.core.management import call_command
 from django.db import connection
+from hypothesis import settings as hypothesis_settings
 
 from tests.support.servers import servers
 from tests.support.stack import Stack
 
 pytest_plugins = ["idempotency.testing.plugin"]
+
+# A busy machine is no counterexample: how long an example takes is never asserted.
+hypothesis_settings.register_profile("patient", deadline=None)
+hypothesis_settings.load_profile("patient")
 
 
 @pytest.fixture(scope="session")
