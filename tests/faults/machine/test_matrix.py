@@ -3,6 +3,7 @@
 A seeded sample runs in the suite, everything under `make chaos`. To replay:
 
     MACHINE_SEED=1234 make test ARGS="-k test_sample"
+    MACHINE_CELLS=300 make test ARGS="-k test_sample"
     MACHINE_CELL="unkeyed payment web:after_call:kill reset_after" make test ARGS="-k test_sample"
 """
 
@@ -20,16 +21,17 @@ from tests.faults.machine.play import Round, rounds
 
 Deploy = Callable[..., Deployment]
 Report = Callable[[str], None]
+CELLS = int(os.environ.get("MACHINE_CELLS", "30"))
 # What a loaded machine may add to the promised time.
 SLACK = 60.0
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(400)
+@pytest.mark.timeout(400 + 10 * CELLS)
 @pytest.mark.parametrize("keyed", [True, False], ids=["keyed", "unkeyed"])
 def test_sample(deploy: Deploy, report: Report, seed: int, keyed: bool) -> None:
-    chosen = _named(matrix(keyed=keyed)) or sample(matrix(keyed=keyed), seed=seed, count=30)
-    play(deploy, report, chosen, seed=seed, keyed=keyed, size=40)
+    chosen = _named(matrix(keyed=keyed)) or sample(matrix(keyed=keyed), seed=seed, count=CELLS)
+    play(deploy, report, chosen, seed=seed, keyed=keyed, size=50)
 
 
 @pytest.mark.chaos
