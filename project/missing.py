@@ -2,6 +2,9 @@
 
 from typing import Any, NoReturn
 
+from django.http import HttpRequest, HttpResponsePermanentRedirect
+from django.http.response import HttpResponseBase
+from django.views.decorators.csrf import csrf_exempt
 from rest_framework.exceptions import NotFound
 from rest_framework.permissions import AllowAny
 from rest_framework.request import Request
@@ -19,3 +22,11 @@ class Missing(APIView):
         """Refuse before the method is looked at."""
         super().initial(request, *args, **kwargs)
         raise NotFound
+
+
+@csrf_exempt
+def without_slash(request: HttpRequest) -> HttpResponseBase:
+    """Lead a read to the address with its last slash; a write is told, for a redirect would lose its body."""
+    if request.method in ("GET", "HEAD"):
+        return HttpResponsePermanentRedirect(request.get_full_path(force_append_slash=True))
+    return Missing.as_view()(request)

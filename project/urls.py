@@ -5,7 +5,7 @@ from django.urls import include, path, re_path
 from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerView
 
 from project import health, metrics
-from project.missing import Missing
+from project.missing import Missing, without_slash
 
 urlpatterns = [
     path("admin/", admin.site.urls),
@@ -14,8 +14,8 @@ urlpatterns = [
     path("api/", include("payments.urls")),
     # problems/<code>/ and api/operations/
     path("", include("idempotency.urls")),
-    # With a slash at its end only: without one, Django leads there.
     re_path(r"^api/(?:.*/)?$", Missing.as_view()),
+    re_path(r"^api/.*[^/]$", without_slash),
     path("healthz/", health.alive, name="healthz"),
     path("readyz/", health.ready, name="readyz"),
     path("metrics", metrics.show, name="metrics"),

@@ -52,10 +52,13 @@ _DECISIONS = {
     "pending": "The other side knows it and has not decided yet. It is asked again by itself.",
     "unreachable": "The other side could not be reached, which says nothing either way. It is asked again by itself.",
     "needs-person": "The other side’s answer proves too little: a person has to decide.",
+    "unfinished": "The work is not done: a part of it happened and another did not. Nothing was settled.",
     "moved": "Somebody or something else settled it in the same moment.",
     "settled": "It is settled already.",
 }
-_NO_VERDICT = frozenset({"not-yet", "pending", "unreachable", "needs-person", "moved"})
+_NO_VERDICT = frozenset(
+    {"not-yet", "pending", "unreachable", "needs-person", "unfinished", "moved"}
+)
 
 
 def _ask(id: uuid.UUID, actor: str, reason: str, evidence: Mapping[str, Any]) -> Done:  # noqa: A002

@@ -49,10 +49,18 @@ def settle(seen: Snapshot, findings: Findings, resolver: Resolver | None, *, by:
             tolerated=findings.tolerated,
             settlement=Settlement(by=by, evidence=evidence),
         )
+        if state is State.UNKNOWN:
+            # A step may be proven; the work as a whole is not.
+            return Report(seen.id, "unfinished", state, _standing(findings))
         return Report(seen.id, decision, state)
     if decision == "not-applied":
         return _release(seen, version, findings, resolver, Settlement(by=by, evidence=evidence))
     return _finish(seen, version, findings, resolver, by=by, decision=decision, evidence=evidence)
+
+
+def _standing(findings: Findings) -> str:
+    words = {name: type(ending).__name__.lower() for name, ending in findings.endings.items()}
+    return ", ".join(f"{name}: {word}" for name, word in words.items())
 
 
 def _release(

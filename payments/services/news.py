@@ -5,6 +5,7 @@ once and finds what it looks for. A row that was left processing is finished her
 written down as it really is, and raised (R39).
 """
 
+import uuid
 from collections.abc import Iterator
 from datetime import timedelta
 from typing import assert_never
@@ -75,10 +76,12 @@ def _find(event: Event) -> Row | None:
     if known is not None or not event.reference:
         return known
     try:
-        ours: Row | None = rows.filter(pk=event.reference).first()
+        ours = uuid.UUID(event.reference)
     except ValueError:
+        # Somebody else's reference: another system may use the same account.
         return None
-    return ours
+    mine: Row | None = rows.filter(pk=ours).first()
+    return mine
 
 
 def _tell_the_ledger(row: Row, event: Event) -> State | None:

@@ -3,6 +3,7 @@
 import hashlib
 import hmac
 import json
+import re
 import time
 from collections.abc import Mapping
 from typing import Any
@@ -39,8 +40,8 @@ def read(*, body: bytes, signature: str) -> Event | None:
         if known is None:
             return None
         kind, meaning = known
-        return _event(str(told["id"]), kind, thing, meaning)
-    except (ValueError, KeyError, TypeError) as error:
+        return _event(_id(told["id"]), kind, thing, meaning)
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise EventUnreadable from error
 
 
@@ -68,6 +69,25 @@ def verify(*, body: bytes, signature: str, secret: str, now: float) -> None:
 _LONGEST_STAMP = 12
 
 
+def _printable(text: str) -> str:
+    """Return what a person may read of a text that others wrote, and a database can hold."""
+    return "".join(letter for letter in text[:200] if letter.isprintable())
+
+
+def _id(value: object) -> str:
+    """Return an id of the gateway's: a short text that a database can hold.
+
+    Raises:
+        ValueError: it is none.
+    """
+    if not isinstance(value, str) or not _ID.fullmatch(value):
+        raise ValueError("this is no id")
+    return value
+
+
+_ID = re.compile(r"[!-~]{1,200}")
+
+
 def _event(
     event_id: str, kind: Kind, thing: Mapping[str, Any], meaning: shapes.Reader
 ) -> Event | None:
@@ -79,7 +99,7 @@ def _event(
     return Event(
         id=event_id,
         kind=kind,
-        gateway_id=str(thing["id"]),
-        reference=str(metadata.get("reference", "")),
+        gateway_id=_id(thing["id"]),
+        reference=_printable(str(metadata.get("reference", ""))),
         said=said,
     )

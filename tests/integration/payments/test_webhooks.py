@@ -297,3 +297,42 @@ def test_r43_an_answer_about_a_row_that_changed_meanwhile_is_dropped(
     assert services.follow_up() == 0
     processing.refresh_from_db()
     assert processing.status == "succeeded"
+
+
+@pytest.mark.parametrize("reference", ["order-55", None, 5, [], {}, "\u0000"])
+def test_f9_somebody_elses_reference_on_the_same_account_is_no_error(
+    processing: Payment, reference: object
+) -> None:
+    event = told(processing, "succeeded", gateway_id="pi_of_another_system")
+    event["data"]["object"]["metadata"] = {"reference": reference}
+    assert send(event).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("place", "value"),
+    [
+        ("event", "e" * 5000),
+        ("event", "evt\u0000"),
+        ("thing", "pi\u0000"),
+        ("metadata", "text"),
+        ("metadata", [1]),
+    ],
+)
+def test_what_is_signed_and_no_event_is_refused_by_name(
+    processing: Payment, place: str, value: object
+) -> None:
+    event = told(processing, "succeeded")
+    match place:
+        case "event":
+            event["id"] = value
+        case "thing":
+            event["data"]["object"]["id"] = value
+        case _:
+            event["data"]["object"]["metadata"] = value
+    answer = send(event)
+    assert (answer.status_code, answer.json()["code"]) == (400, "event-unreadable")
+
+
+def test_an_event_nested_without_end_is_refused_by_name() -> None:
+    answer = send(b"[" * 50_000 + b"]" * 50_000)
+    assert (answer.status_code, answer.json()["code"]) == (400, "event-unreadable")

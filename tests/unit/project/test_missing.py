@@ -21,3 +21,8 @@ def test_what_is_there_stays_where_it_is() -> None:
 def test_an_address_without_its_slash_is_led_to_the_right_one(db: None) -> None:
     answer = Client().get("/api/payments", secure=True)
     assert (answer.status_code, answer["Location"]) == (301, "/api/payments/")
+
+
+def test_a_write_without_its_slash_is_a_problem_and_never_a_redirect() -> None:
+    answer = Client().post("/api/payments", {}, content_type="application/json", secure=True)
+    assert (answer.status_code, answer.json()["code"]) == (404, "not-found")
