@@ -1,11 +1,21 @@
 #!/usr/bin/env python3
 """Run a Django management command."""
 
+import importlib.util
 import os
 import sys
 from pathlib import Path
 
-RUNNING = Path(__file__).resolve().parent / "var" / "run" / "environment"
+ROOT = Path(__file__).resolve().parent
+RUNNING = ROOT / "var" / "run" / "environment"
+MADE = ROOT / ".venv" / "bin" / "python"
+"""The interpreter of the environment that `make run` and `make test` make."""
+
+
+def use_made_environment() -> None:
+    """Start again under the environment that make made, where this Python has no Django."""
+    if importlib.util.find_spec("django") is None and MADE.exists():
+        os.execv(MADE, [str(MADE), *sys.argv])
 
 
 def join_running_stack() -> None:
@@ -19,6 +29,7 @@ def join_running_stack() -> None:
 
 def main() -> None:
     """Run the command on the command line."""
+    use_made_environment()
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "project.settings")
     # A migration or a report may take longer than a request may: see project.settings.
     os.environ.setdefault("PROCESS_ROLE", "command")
