@@ -14,7 +14,8 @@ MADE = ROOT / ".venv" / "bin" / "python"
 
 def use_made_environment() -> None:
     """Start again under the environment that make made, where this Python has no Django."""
-    if importlib.util.find_spec("django") is None and MADE.exists():
+    another = Path(sys.executable) != MADE
+    if another and MADE.exists() and importlib.util.find_spec("django") is None:
         os.execv(MADE, [str(MADE), *sys.argv])
 
 

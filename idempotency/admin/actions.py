@@ -113,7 +113,8 @@ def _retry(id: uuid.UUID, actor: str, reason: str, evidence: Mapping[str, Any]) 
 def _not_retryable(seen: Look) -> str:
     if seen.work is None:
         return "It has no deferred work."
-    if seen.key.due_at is not None or (seen.work.error or {}).get("code") == "gave-up":
+    given_up = (seen.work.error or {}).get("code") == "gave-up"
+    if seen.key.due_at is not None or given_up or seen.key.state == State.UNKNOWN:
         return ""
     return (
         "Only work that waits or was given up begins again; what was refused or cancelled is over."

@@ -229,9 +229,10 @@ def cancel(
 
 
 def begin_again(*, connection: BaseDatabaseWrapper, key_id: uuid.UUID, gave_up: str) -> bool:
-    """Let work wait for a run at once, in a new cycle of attempts (R33): such as waits, and such as was given up.
+    """Let work wait for a run at once, in a new cycle of attempts (R33): such as waits, was given up, or is unfinished.
 
-    Of what was given up nothing may have happened, nor may it still happen.
+    Of what was given up nothing may have happened, nor may it still happen. Of what is unknown no step may be open: the
+    next run gets from the record what happened, and does the rest.
 
     Args:
         gave_up: the code of the error with which work is given up; one that ended otherwise is over.
@@ -242,10 +243,12 @@ def begin_again(*, connection: BaseDatabaseWrapper, key_id: uuid.UUID, gave_up: 
             WITH again AS (
                 UPDATE idempotency_key AS k SET state = 'in_progress', token = k.token + 1, due_at = clock_timestamp(),
                     settled_at = NULL, settled_by = '', evidence = '{{}}', needs_person_since = NULL,
-                    needs_person_reason = ''
+                    needs_person_reason = '', unknown_since = NULL, unfinished = false,
+                    next_lookup_at = CASE WHEN k.watched THEN k.next_lookup_at END
                 FROM idempotency_operation AS o
                 WHERE k.id = %(id)s AND o.key_id = k.id AND k.deferred AND (
                     k.state = 'in_progress' AND k.due_at IS NOT NULL
+                    OR k.state = 'unknown' AND NOT EXISTS ({OPEN_STEP})
                     OR k.state = 'completed' AND o.error ->> 'code' = %(gave_up)s
                         AND NOT EXISTS ({OPEN_STEP}) AND NOT EXISTS ({APPLIED_STEP}))
                 RETURNING k.id

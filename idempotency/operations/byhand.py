@@ -18,7 +18,8 @@ class NotNow(IdempotencyError):
 
 
 def retry(*, operation_id: uuid.UUID, actor: str, reason: str) -> None:
-    """Begin a new cycle of attempts at once, under the same key, for work that waits or was given up (R33).
+    """Begin a new cycle of attempts at once, under the same key, for work that waits, was given up,
+    or is unfinished with every step known (R33).
 
     Raises:
         NotNow: it is under way, has succeeded, or ended for good.
@@ -28,7 +29,7 @@ def retry(*, operation_id: uuid.UUID, actor: str, reason: str) -> None:
         connection = phases.connection
         if not due.begin_again(connection=connection, key_id=key_id, gave_up=GAVE_UP):
             raise NotNow(
-                "Only work that waits or was given up, and of which nothing has happened, begins again."
+                "Only work that waits, was given up, or is unfinished with every step known, begins again."
             )
         history.record(
             connection=connection, key_id=key_id, kind="retried", actor=actor, reason=reason

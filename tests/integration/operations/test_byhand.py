@@ -82,13 +82,24 @@ def test_two_people_begin_it_again_once(caller: Caller) -> None:
     assert work_of(operation).attempts == 4
 
 
-def test_what_happened_in_part_does_not_begin_again(caller: Caller) -> None:
+def test_what_happened_in_part_begins_again_from_the_record(caller: Caller) -> None:
     operation = caller.job({"then": True}, path="/transfers/")
     jobs.script = [lambda _: None, RuntimeError("after the call")]
     runner.run()
-    assert len(other_side.effects) == 1
+    assert key_of(operation).state == "unknown"
+    operations.retry(operation_id=uuid.UUID(operation), **WHO)
+    runner.run()
+    assert key_of(operation).state == "completed"
+    assert (len(other_side.requests), len(other_side.effects)) == (1, 1)
+
+
+def test_while_a_step_may_have_happened_nothing_begins_again(caller: Caller) -> None:
+    operation = caller.job({}, path="/transfers/")
+    other_side.script = ["apply-and-lose"]
+    runner.run()
     with pytest.raises(operations.NotNow):
         operations.retry(operation_id=uuid.UUID(operation), **WHO)
+    assert key_of(operation).state == "unknown"
 
 
 def test_r34_cancelling_twice_is_a_success_under_the_first_name(caller: Caller) -> None:

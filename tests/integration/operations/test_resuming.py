@@ -1,10 +1,11 @@
 """Work done in part is finished from the record, or by one more attempt; never from the beginning (R14, R36)."""
 
+import uuid
 from typing import Any
 
 import pytest
 
-from idempotency import reconciliation
+from idempotency import operations, reconciliation
 from idempotency.exceptions import CallFailed, TemporaryFailure
 from idempotency.operations import runner
 from tests.integration.operations.conftest import (
@@ -97,6 +98,11 @@ def test_r36_done_in_part_with_no_attempt_left_needs_a_person(caller: Caller) ->
         "No attempt is left, and the work is done only in part."
     )
     assert work_of(operation).error is None
+
+    operations.retry(operation_id=uuid.UUID(operation), actor="olga", reason="It is up again.")
+    other_side.script = ["apply"]
+    run(operation)
+    assert facts(operation) == ("completed", 4, 2)
 
 
 def test_r36_what_cannot_be_finished_needs_a_person(caller: Caller) -> None:
