@@ -26,7 +26,7 @@ CELLS = int(os.environ.get("MACHINE_CELLS", "30"))
 SLACK = 60.0
 
 
-@pytest.mark.slow
+@pytest.mark.chaos
 @pytest.mark.timeout(400 + 10 * CELLS)
 @pytest.mark.parametrize("keyed", [True, False], ids=["keyed", "unkeyed"])
 def test_sample(deploy: Deploy, report: Report, seed: int, keyed: bool) -> None:
@@ -39,6 +39,11 @@ def test_sample(deploy: Deploy, report: Report, seed: int, keyed: bool) -> None:
 @pytest.mark.parametrize("keyed", [True, False], ids=["keyed", "unkeyed"])
 def test_everything(deploy: Deploy, report: Report, seed: int, keyed: bool) -> None:
     play(deploy, report, matrix(keyed=keyed), seed=seed, keyed=keyed, size=100)
+
+
+@pytest.mark.chaos
+def test_the_short_times_are_such_as_the_checks_allow(deploy: Deploy) -> None:
+    assert "no issues" in deploy(keyed=True).manage("check", "--fail-level", "ERROR")
 
 
 def test_the_matrix_has_every_meaning_of_a_fault() -> None:

@@ -26,7 +26,7 @@ OPERATIONS = int(os.environ.get("MACHINE_OPERATIONS", "2000"))
 SECONDS = float(os.environ.get("MACHINE_SECONDS", "1200"))
 
 
-@pytest.mark.slow
+@pytest.mark.chaos
 @pytest.mark.timeout(500)
 def test_short_storm(deploy: Deploy, report: Report, seed: int) -> None:
     rage(deploy, report, seed=seed, keyed=bool(seed % 2), intents=150, seconds=20)
