@@ -6,10 +6,11 @@ def my_invariant(facts: Facts) -> Iterator[str]:
         yield "what is wrong"
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
 
-from idempotency.types import Ending
+from idempotency.models import Key, Operation, Step
+from idempotency.types import Ending, State
 from tests.faults.machine.facts import BOOKS, Facts, World
 
 SETTLED = ("completed", "released")
@@ -108,26 +109,20 @@ def it_is_settled_or_shown_to_a_person(facts: Facts) -> Iterator[str]:
         return
     if not facts.shown_to_a_person:
         yield f"it is still {facts.state}"
-    elif not _may_need_a_person(facts):
+    elif not may_need_a_person(facts.steps, facts.work):
         yield f"a person is asked without need: {facts.key and facts.key.needs_person_reason}"
 
 
-def _may_need_a_person(facts: Facts) -> bool:
+def may_need_a_person(steps: Iterable[Step], work: Operation | None) -> bool:
     """Whether no machine may decide.
 
     A send that may still act without a key; or work that was done in part, and then refused or tried too often.
     """
-    unkeyed = any(
-        sender.ending in (None, Ending.AMBIGUOUS)
-        for step in facts.steps
-        if not step.keyed
-        for sender in step.senders.all()
-    )
-    applied = any(step.applied_at for step in facts.steps)
-    refused = any(
-        sender.ending == Ending.REJECTED for step in facts.steps for sender in step.senders.all()
-    )
-    spent = facts.work is not None and facts.work.cycle_attempts == facts.work.max_attempts
+    endings = [(step, sender.ending) for step in steps for sender in step.senders.all()]
+    unkeyed = any(not step.keyed and end in (None, Ending.AMBIGUOUS) for step, end in endings)
+    applied = any(step.applied_at for step, _ in endings)
+    refused = any(end == Ending.REJECTED for _, end in endings)
+    spent = work is not None and work.cycle_attempts == work.max_attempts
     return unkeyed or (applied and (refused or spent))
 
 
@@ -173,6 +168,17 @@ def the_sums_agree(world: World) -> Iterator[str]:
         )
         if booked != moved:
             yield f"{kind}s: our books say {booked}, the gateway {moved}"
+
+
+def open_keys() -> list[Key]:
+    """Return the keys that machines have still to settle."""
+    unsettled = Key.objects.filter(state__in=[State.IN_PROGRESS, State.UNKNOWN])
+    return [
+        key
+        for key in unsettled.select_related("work").prefetch_related("steps__senders")
+        if key.needs_person_since is None
+        or not may_need_a_person(key.steps.all(), getattr(key, "work", None))
+    ]
 
 
 # -- checking ------------------------------------------------------------------------------------

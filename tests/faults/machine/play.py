@@ -4,6 +4,7 @@ import contextlib
 import random
 import threading
 import time
+from collections import defaultdict
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from io import StringIO
@@ -19,8 +20,9 @@ from idempotency.types import State
 from tests.faults.machine.axes import BY_HAND, Cell
 from tests.faults.machine.deployment import SETTLING, Deployment
 from tests.faults.machine.facts import BOOKS, World, gather
+from tests.faults.machine.invariants import SETTLED, open_keys
 from tests.faults.machine.talk import Talk
-from tests.faults.machine.witness import moves
+from tests.faults.machine.witness import Move, moves
 
 # On a machine that does other things too; what it really took is reported.
 PATIENCE = 90.0
@@ -61,18 +63,23 @@ class Round:
         return self._gather()
 
     def times_to_settle(self) -> dict[str, float]:
-        """Return, by cell, the seconds from the strike to the first settlement after it."""
+        """Return, by cell, the seconds from the strike to the first settlement after it.
+
+        A strike that left no key behind has left nothing to heal: its client asks again, whenever it wants.
+        """
         found = {}
-        by_key: dict[str, list[float]] = {}
+        history: dict[str, list[Move]] = defaultdict(list)
         keys = {key.id: key.key for key in Key.objects.filter(key__in=self._keys)}
         for move in moves():
-            if move.table == "idempotency_key" and move.new in (State.COMPLETED, State.RELEASED):
-                by_key.setdefault(keys.get(move.key_id, ""), []).append(move.at)
+            if move.table == "idempotency_key" and move.key_id in keys:
+                history[keys[move.key_id]].append(move)
         for cell in self.cells:
             at = self.deployment.struck(cell.key)
-            later = [t for t in by_key.get(cell.key, []) if at is not None and t >= at.at]
-            if at is not None and later:
-                found[str(cell)] = later[0] - at.at
+            if at is None or not any(move.at < at.at for move in history[cell.key]):
+                continue
+            settled = [m.at for m in history[cell.key] if m.new in SETTLED and m.at >= at.at]
+            if settled:
+                found[str(cell)] = settled[0] - at.at
         return found
 
     # -- the clients -----------------------------------------------------------------------------
@@ -147,7 +154,7 @@ class Round:
                 restarted = True
             if by_hand:
                 self._by_hand()
-            if thawed and restarted and not self._open_keys():
+            if thawed and restarted and not open_keys():
                 return
             time.sleep(0.2)
         # What is still open is told by the invariants, key by key.
@@ -166,7 +173,7 @@ class Round:
             self._by_staff(key)
         if lapsed:
             self.deployment.manage("idempotency_reconcile", "--all")
-        elif self._open_keys():
+        elif open_keys():
             # Again and again: in this process, which starts faster.
             call_command("idempotency_reconcile", "--all", stdout=StringIO())
         call_command("idempotency_wake", "--run", stdout=StringIO())
@@ -188,10 +195,6 @@ class Round:
                 reason="The gateway's own books say so.",
                 evidence=evidence,
             )
-
-    def _open_keys(self) -> int:
-        unsettled = Key.objects.filter(state__in=[State.IN_PROGRESS, State.UNKNOWN])
-        return unsettled.filter(needs_person_since=None).count()
 
     # -- the end ---------------------------------------------------------------------------------
 

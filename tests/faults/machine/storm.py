@@ -14,11 +14,9 @@ from typing import Any
 import redis
 from django.db import DatabaseError, InterfaceError, connection
 
-from idempotency.models import Key
-from idempotency.types import State
 from tests.faults.machine.deployment import Deployment
 from tests.faults.machine.facts import World, gather
-from tests.faults.machine.invariants import check
+from tests.faults.machine.invariants import check, open_keys
 from tests.faults.machine.storm_plan import Blow, Intent, Script
 from tests.faults.machine.talk import Heard, Talk, ask
 from tests.support.servers import servers
@@ -235,8 +233,7 @@ class Storm:
         while time.monotonic() < end:
             self.deployment.revive()
             with self._patient():
-                unsettled = Key.objects.filter(state__in=[State.IN_PROGRESS, State.UNKNOWN])
-                if not unsettled.filter(needs_person_since=None).exists():
+                if not open_keys():
                     return
             time.sleep(0.5)
 

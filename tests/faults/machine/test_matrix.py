@@ -1,10 +1,10 @@
 """Kill point × fault of the gateway × keyed or not × who settles: money moves once, and every key ends.
 
-A seeded sample runs in the suite, everything under `make chaos`. To replay:
+Under `make chaos`: a seeded sample in about two minutes, and everything. To replay, by seed, by number or by traits:
 
-    MACHINE_SEED=1234 make test ARGS="-k test_sample"
-    MACHINE_CELLS=300 make test ARGS="-k test_sample"
-    MACHINE_CELL="unkeyed payment web:after_call:kill reset_after" make test ARGS="-k test_sample"
+    MACHINE_SEED=1234 make chaos ARGS="-k test_sample"
+    MACHINE_CELLS=300 make chaos ARGS="-k test_sample"
+    MACHINE_CELL="unkeyed payment web:after_call:kill reset_after" make chaos ARGS="-k test_sample"
 """
 
 import os
@@ -81,5 +81,6 @@ def play(
 
 
 def _named(cells: list[Cell]) -> list[Cell]:
+    """Return the cells that have all traits that MACHINE_CELL names."""
     words = os.environ.get("MACHINE_CELL", "").split()
     return [cell for cell in cells if words and set(words) <= set(str(cell).split())]

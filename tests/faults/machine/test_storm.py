@@ -1,8 +1,8 @@
 """Clients that insist while everything under them is killed, frozen, emptied and lied to: the same invariants.
 
-Drawn from a seed, which a failure names. A short one runs in the suite, a long one under `make chaos`:
+Drawn from a seed, which a failure names. Under `make chaos`, a short one and a long one:
 
-    MACHINE_SEED=1234 make test ARGS="-k test_short_storm"
+    MACHINE_SEED=1234 make chaos ARGS="-k test_short_storm"
     MACHINE_OPERATIONS=20000 MACHINE_SECONDS=7200 make chaos ARGS="-k test_long_storm"
 """
 
