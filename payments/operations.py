@@ -3,14 +3,21 @@
 from typing import Any
 
 from idempotency.ledger import Claim
-from idempotency.operations import operation
+from idempotency.operations import operation, recurring
 from payments import services
+from payments.conf import conf
 from payments.gateway import refusal
 from payments.serializers import PayoutOut, ReceiptOut, RefundOut
 
 REFUND = "payments.refund"
 PAYOUT = "payouts.create"
 RECEIPT = "receipts.create"
+FOLLOW_UP = recurring(
+    "follow-up",
+    every=lambda: conf.FOLLOW_EVERY,
+    purpose="asks the gateway about what it had not decided yet",
+    setting="FOLLOW_EVERY",
+)
 
 
 @operation(REFUND, refusal=refusal)

@@ -3,9 +3,11 @@
 from celery import shared_task
 
 from payments import services
+from payments.operations import FOLLOW_UP
 
 
 @shared_task(name="payments.tasks.follow_up", ignore_result=True)
 def follow_up() -> None:
     """Ask the gateway about what it had not decided yet."""
-    services.follow_up()
+    with FOLLOW_UP.turn() as detail:
+        detail["finished"] = services.follow_up()

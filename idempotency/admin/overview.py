@@ -178,11 +178,11 @@ def _pulses(now: datetime) -> list[Pulse]:
     seen = {beat.name: beat.last_ok_at for beat in Heartbeat.objects.using(conf.DATABASE)}
     silent = heartbeat.silent()
     tasks = {
-        "beat": ("keeps the time of all the others", 0.0, ""),
-        "broker": ("takes beat's messages to the workers", 0.0, ""),
-        "reconcile": ("looks up what nobody knows yet", conf.RECONCILE_EVERY, "RECONCILE_EVERY"),
-        "wake": ("starts deferred work that is due", conf.WAKE_EVERY, "WAKE_EVERY"),
-        "purge": ("forgets what has expired", conf.PURGE_EVERY, "PURGE_EVERY"),
+        "beat": ("keeps the time of all the others", "", ""),
+        "broker": ("takes beat's messages to the workers", "", ""),
+    } | {
+        task.name: (task.purpose, duration(task.every()), task.setting)
+        for task in heartbeat.watched()
     }
     pulses = []
     for task, (purpose, every, setting) in tasks.items():
@@ -190,8 +190,7 @@ def _pulses(now: datetime) -> list[Pulse]:
         if at is None and task in heartbeat.SIGNS:
             continue
         last = None if at is None else Moment.of(at, now=now)
-        often = duration(every) if every else ""
-        pulses.append(Pulse(task, purpose, often, setting, last, task in silent))
+        pulses.append(Pulse(task, purpose, every, setting, last, task in silent))
     return pulses
 
 

@@ -2,17 +2,20 @@
 
 A host registers with `operation` and `resolver`, promises with `accept` and `defer`, and takes messages with `consume`
 and `idempotent_task`. What it hears of a key's outside effect by other ways it tells by `heard_of` and `late_news`.
-A person begins work again with `retry` and ends it with `cancel`.
+A person begins work again with `retry` and ends it with `cancel`. The silence of a periodic task is noticed by
+`recurring`.
 """
 
 from idempotency.operations.byhand import NotNow, cancel, retry
 from idempotency.operations.deferral import accept, defer
+from idempotency.operations.heartbeat import Recurring, recurring
 from idempotency.operations.inbox import consume, idempotent_task
 from idempotency.operations.news import heard_of, late_news
 from idempotency.operations.registry import Resolver, operation, resolver
 
 __all__ = [
     "NotNow",
+    "Recurring",
     "Resolver",
     "accept",
     "cancel",
@@ -22,6 +25,7 @@ __all__ = [
     "idempotent_task",
     "late_news",
     "operation",
+    "recurring",
     "resolver",
     "retry",
 ]

@@ -11,8 +11,9 @@ has it do so: `beat` each time it is about to publish, `broker` each time the br
 """
 
 import json
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 from django.db import connections
@@ -20,6 +21,7 @@ from django.db import connections
 from idempotency import telemetry
 from idempotency.clock import SYSTEM
 from idempotency.conf import conf
+from idempotency.exceptions import Misuse
 
 SIGNS = ("beat", "broker")
 
@@ -27,6 +29,49 @@ _LATE = 3.0
 """So many intervals without a success are silence."""
 _LEAST = 15.0
 """Seconds for which a sign may be missing at least: beat does nothing else between two messages."""
+
+
+@dataclass(frozen=True, slots=True)
+class Recurring:
+    """A task that has to succeed again and again."""
+
+    name: str
+    purpose: str
+    every: Callable[[], float]
+    setting: str
+
+    def turn(self) -> AbstractContextManager[dict[str, Any]]:
+        """Do one turn inside; what is put into the dict is kept as its detail if it succeeds."""
+        return turn(name=self.name)
+
+
+def recurring(
+    name: str, *, every: Callable[[], float], purpose: str, setting: str = ""
+) -> Recurring:
+    """Have the silence of a task of your own noticed: on the overview, in the metrics, by the shipped alerts.
+
+    It is watched from now on, in every process that has called this: call it where every process does, e.g. in your
+    app's `operations` module, and let each run of the task be one `turn()`.
+
+    Args:
+        name: at most 50 characters; a metric's label.
+        every: returns the seconds between two turns; three of them without a success are silence, and so is a task
+            that never succeeded.
+        purpose: what it does, as the overview says it, e.g. `sends the daily statements`.
+        setting: where the interval is set, as the overview says it.
+
+    Raises:
+        Misuse: the name is taken, or too long.
+    """
+    if name in _watched or name in SIGNS or not 1 <= len(name) <= 50:
+        raise Misuse(f"{name!r} is no name for a recurring task: it is taken, empty or too long.")
+    _watched[name] = Recurring(name, purpose, every, setting)
+    return _watched[name]
+
+
+def watched() -> tuple[Recurring, ...]:
+    """Return the recurring tasks, the ledger's own first."""
+    return tuple(_watched.values())
 
 
 @contextmanager
@@ -65,11 +110,8 @@ def ages() -> dict[str, float]:
 def limits() -> dict[str, float]:
     """Return for each recurring task and sign after how many seconds it counts as silent."""
     sign = max(_LEAST, _LATE * min(conf.RECONCILE_EVERY, conf.WAKE_EVERY))
-    return {
-        "reconcile": _LATE * conf.RECONCILE_EVERY,
-        "wake": _LATE * conf.WAKE_EVERY,
-        "purge": _LATE * conf.PURGE_EVERY,
-    } | dict.fromkeys(SIGNS, sign)
+    tasks = {task.name: _LATE * task.every() for task in watched()}
+    return tasks | dict.fromkeys(SIGNS, sign)
 
 
 def judge(known: Mapping[str, float]) -> dict[str, bool]:
@@ -88,3 +130,24 @@ def judge(known: Mapping[str, float]) -> dict[str, bool]:
 def silent() -> list[str]:
     """Return the tasks that have not succeeded for three of their intervals, or never, and the signs that stopped."""
     return [name for name, late in judge(ages()).items() if late]
+
+
+_watched: dict[str, Recurring] = {}
+recurring(
+    "reconcile",
+    every=lambda: conf.RECONCILE_EVERY,
+    purpose="looks up what nobody knows yet",
+    setting="RECONCILE_EVERY",
+)
+recurring(
+    "wake",
+    every=lambda: conf.WAKE_EVERY,
+    purpose="starts deferred work that is due",
+    setting="WAKE_EVERY",
+)
+recurring(
+    "purge",
+    every=lambda: conf.PURGE_EVERY,
+    purpose="forgets what has expired",
+    setting="PURGE_EVERY",
+)

@@ -242,7 +242,7 @@ class TurnEnded(Event):
     LABELS: ClassVar[tuple[str, ...]] = ("task", "result")
 
     task: str
-    """`wake`, `reconcile` or `purge`."""
+    """`wake`, `reconcile`, `purge`, or one of the host's own."""
     result: str
     """`ok` or `failed`."""
     seconds: float

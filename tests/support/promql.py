@@ -1,7 +1,7 @@
 """Enough of PromQL to evaluate the shipped alert rules over recorded series with a clock that is only a number.
 
 Selectors with `=`, `!=`, `=~`, `!~`; `rate` and `increase` over a range; `absent`; `sum`, `min`, `max` with `by`;
-arithmetic, comparison, `and`, `or`, `unless`. Where promtool is installed, a test compares the two.
+arithmetic, comparison, `and`, `or`, `unless`, also with `on ()`. Where promtool is installed, a test compares the two.
 """
 
 import operator
@@ -132,7 +132,10 @@ class _Parser:
         left = self._binary(level + 1)
         while self._peek() in _LEVELS[level]:
             sign = self._next()
-            left = _combined(sign, left, self._binary(level + 1))
+            anything = self._peek() == "on"
+            for word in ("on", "(", ")") if anything else ():
+                self._next(word)
+            left = _combined(sign, left, self._binary(level + 1), anything=anything)
         return left
 
     def _atom(self) -> Node:
@@ -241,11 +244,15 @@ def _stretch(
     return (last - first + before + after) / (last - first)
 
 
-def _combined(sign: str, left: Node, right: Node) -> Node:
+def _combined(sign: str, left: Node, right: Node, *, anything: bool) -> Node:
+    """Join two vectors; `anything`: by no label, so that a right side with anything in it matches all."""
+
     def node(series: Series, at: float) -> Any:
         a, b = left(series, at), right(series, at)
         if sign in ("and", "unless"):
-            return {k: v for k, v in a.items() if (k in b) == (sign == "and")}
+            return {
+                k: v for k, v in a.items() if (bool(b) if anything else k in b) == (sign == "and")
+            }
         if sign == "or":
             return b | a
         if not isinstance(a, dict):

@@ -26,6 +26,7 @@ from idempotency.operations import (
     defer,
     idempotent_task,
     operation,
+    recurring,
     resolver,
 )
 from idempotency.resilience import (

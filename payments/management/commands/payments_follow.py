@@ -5,6 +5,7 @@ from typing import Any
 from django.core.management.base import BaseCommand
 
 from payments import services
+from payments.operations import FOLLOW_UP
 
 
 class Command(BaseCommand):
@@ -14,4 +15,6 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Do it once."""
-        self.stdout.write(f"{services.follow_up()} finished.")
+        with FOLLOW_UP.turn() as detail:
+            detail["finished"] = services.follow_up()
+        self.stdout.write(f"{detail['finished']} finished.")

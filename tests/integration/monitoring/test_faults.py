@@ -80,6 +80,12 @@ FAULTS = {
         45,
         "reconcile looks up what nobody knows yet late never",
     ),
+    "the host's own task is silent": Fault(
+        silence("follow-up"),
+        {"IdempotencyHostTaskSilent"},
+        45,
+        "follow-up asks the gateway about what it had not decided yet late",
+    ),
     "nothing is purged": Fault(
         silence("purge"), {"IdempotencyPurgeSilent"}, 1800, "purge forgets what has expired late"
     ),

@@ -108,6 +108,7 @@ def test_a_drain_begins_nothing_after_its_time(caller: Caller) -> None:
 
 
 def test_recurring_tasks_show_that_they_are_alive(caller: Caller) -> None:
+    heartbeat.beat(name="follow-up")
     assert heartbeat.silent() == ["reconcile", "wake", "purge"]
     many(1)
     tasks.wake()

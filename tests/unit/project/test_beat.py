@@ -40,6 +40,15 @@ def test_schedule_is_intervals_whose_messages_outlive_every_nudge(settings: Lazy
     assert wake._EXPIRES < beat.PATIENCE
 
 
+def test_every_task_of_the_schedule_is_watched_at_its_interval() -> None:
+    names = {
+        name.rpartition(".")[2].replace("_", "-"): entry for name, entry in beat.schedule().items()
+    }
+    assert {task.name: task.every() for task in heartbeat.watched()} == {
+        name: entry["schedule"] for name, entry in names.items()
+    }
+
+
 def test_celery_app_has_the_schedule_in_memory() -> None:
     from project import celery_app
 

@@ -39,7 +39,10 @@ def test_silent_workers_and_late_work_are_told_and_turn_no_traffic_away(
     make_waiting(due_at=ago(minutes=3))
     answer = client.get("/readyz/")
     assert answer.status_code == 200
-    assert answer.json()["warnings"] == {"tasks": "silent: reconcile, purge", "due": "late: 180 s"}
+    assert answer.json()["warnings"] == {
+        "tasks": "silent: reconcile, purge, follow-up",
+        "due": "late: 180 s",
+    }
 
 
 @pytest.mark.django_db
