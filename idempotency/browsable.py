@@ -15,8 +15,9 @@ from rest_framework import renderers
 from rest_framework.request import Request
 from rest_framework.views import APIView
 
-from idempotency.decorated import config_of, uncovered
+from idempotency.decorated import config_of
 from idempotency.http.header import NAME
+from idempotency.http.route import uncovered
 
 
 class BrowsableAPIRenderer(renderers.BrowsableAPIRenderer):

@@ -100,7 +100,8 @@ COUNTERS: Mapping[type[Event], tuple[str, str]] = {
 }
 """By event: the counter's name without `idempotency_` and `_total`, and its meaning. Its labels are the event's.
 
-Only `KeyMet` is not here: what was answered from the ledger is counted with what was run, as requests.
+`KeyMet` and `RequestRefused` are not here: what was answered from the ledger, or not at all, is counted with what was
+run, as requests.
 """
 
 _ENDINGS = ("success", "rejected", "failed", "unknown", "cancelled")
@@ -120,7 +121,7 @@ class _Counting:
             telemetry.subscribe(kind, self._count)
         self._requests = Counter(
             "idempotency_requests",
-            "Requests and messages with a key, by how they were answered.",
+            "Requests to idempotent handlers, by how they were answered.",
             ("operation", "outcome"),
         )
         self._request_seconds = Histogram(
@@ -143,6 +144,7 @@ class _Counting:
         )
         telemetry.subscribe(telemetry.CallEnded, self._called)
         telemetry.subscribe(telemetry.KeyMet, self._met)
+        telemetry.subscribe(telemetry.RequestRefused, self._refused)
         telemetry.subscribe(telemetry.RunEnded, self._ran)
         telemetry.subscribe(telemetry.AttemptEnded, self._attempted)
         telemetry.subscribe(telemetry.KeySettled, self._settled)
@@ -168,6 +170,9 @@ class _Counting:
     def _met(self, event: telemetry.KeyMet) -> None:
         outcome = "still-unknown" if event.answer == "unknown" else event.answer
         self._requests.labels(event.operation, outcome).inc()
+
+    def _refused(self, event: telemetry.RequestRefused) -> None:
+        self._requests.labels(event.operation, event.reason).inc()
 
     def _ran(self, event: telemetry.RunEnded) -> None:
         if event.by == "request":

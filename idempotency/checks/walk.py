@@ -9,7 +9,8 @@ from django.urls import URLPattern, URLResolver, get_resolver
 from django.views import View
 from rest_framework.views import APIView
 
-from idempotency.decorated import config_of, handlers, view_of
+from idempotency.decorated import config_of
+from idempotency.http.route import handlers, view_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ class PlainView:
     """Stands for a function, or for a class-based view, that Django calls with its own request."""
 
     def __init__(self, request: HttpRequest) -> None:
+        self._request = request
         match = request.resolver_match
         self.args: tuple[Any, ...] = match.args if match else ()
         self.kwargs: dict[str, Any] = match.kwargs if match else {}
@@ -21,7 +22,7 @@ class PlainView:
 
         Raises: the exception itself, where it is no answer.
         """
-        response = exception_handler(exc, {"view": self})
+        response = exception_handler(exc, {"view": self, "request": self._request})
         if response is None:
             raise exc
         response.render()

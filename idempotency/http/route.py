@@ -1,8 +1,11 @@
-"""Where a request was sent: its route and the arguments in its path."""
+"""Where a request was sent: its route, the arguments in its path, and the handler behind it."""
 
-from collections.abc import Mapping
+import inspect
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
 
 from django.http import HttpRequest
+from django.views import View
 from rest_framework.request import Request
 
 
@@ -26,3 +29,40 @@ def arguments_of(request: HttpRequest | Request) -> Mapping[str, object]:
         match = request.resolver_match
         args, kwargs = (match.args, match.kwargs) if match else ((), {})
     return {str(number): value for number, value in enumerate(args)} | dict(kwargs)
+
+
+_METHODS = ("get", "post", "put", "patch", "delete", "head", "options")
+
+
+def handlers(callback: Any) -> Iterator[tuple[str, Callable[..., Any]]]:
+    """Yield each method, lower case, by which a routed view is reached, with its handler.
+
+    A plain function is reached by any: of those it has the ones that it is decorated for.
+    """
+    view = view_of(callback)
+    if view is None:
+        config = getattr(callback, "__idempotent__", None)
+        yield from ((method.lower(), callback) for method in (config.methods if config else ()))
+        return
+    actions = getattr(callback, "actions", None)
+    for method, name in (actions or {method: method for method in _METHODS}).items():
+        handler = getattr(view, name, None)
+        if handler is not None:
+            yield method, uncovered(view, handler)
+
+
+def view_of(callback: Any) -> type[View] | None:
+    """Return the class behind a routed callback, DRF's or Django's; None for a plain function."""
+    view: type[View] | None = getattr(callback, "cls", None) or getattr(
+        callback, "view_class", None
+    )
+    return view
+
+
+def uncovered(view: type, handler: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the function that `@api_view` hides in the closure of the method it makes; any other handler as it is."""
+    function = getattr(handler, "__func__", handler)
+    if view.__name__ == function.__qualname__.partition(".")[0] or not inspect.isfunction(function):
+        return handler
+    hidden: Callable[..., Any] = inspect.getclosurevars(function).nonlocals.get("func", handler)
+    return hidden

@@ -61,6 +61,14 @@ def tenant_and_user(request: HttpRequest | Request) -> str:
     return f"{len(name)}:{name}/{principal}"
 
 
+def tenant_of(scope: str) -> str:
+    """Return whose keys belong together: the tenant of a scope that `tenant_and_user` made, else the whole scope."""
+    length, colon, rest = scope.partition(":")
+    if colon and length.isdecimal() and rest[int(length) : int(length) + 1] == "/":
+        return f"{length}:{rest[: int(length)]}"
+    return scope
+
+
 def _kind(user: Any) -> str:
     # Ids of two kinds of caller may be equal: a view can authenticate other things than users.
     if isinstance(user, get_user_model()):

@@ -7,11 +7,12 @@ from drf_spectacular.openapi import AutoSchema
 from drf_spectacular.utils import OpenApiParameter, OpenApiResponse
 from rest_framework.permissions import SAFE_METHODS, AllowAny, IsAuthenticatedOrReadOnly
 
-from idempotency.decorated import config_of, uncovered
+from idempotency.decorated import config_of
 from idempotency.decorators import Config
 from idempotency.http import problem
 from idempotency.http.header import MAX_LENGTH, NAME
 from idempotency.http.response import REPLAYED
+from idempotency.http.route import uncovered
 from idempotency.openapi.problems import BODY_CODES, KEY_CODES, TURNED_AWAY_CODES, by_status
 from idempotency.openapi.promises import PROMISED
 from idempotency.operations.registry import definitions

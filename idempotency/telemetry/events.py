@@ -124,6 +124,17 @@ class ReadOnlySwitched(Event):
 
 
 @dataclass(frozen=True, slots=True)
+class RequestRefused(Event):
+    """A request was refused before a key was claimed for it; nothing was run."""
+
+    LABELS: ClassVar[tuple[str, ...]] = ("operation", "reason")
+
+    operation: str
+    reason: str
+    """The problem's code, e.g. `key-missing` or `not-authenticated`; the status of an error that is the host's own."""
+
+
+@dataclass(frozen=True, slots=True)
 class KeyMet(Event):
     """A request with a key was answered from what the ledger knew; nothing was run."""
 

@@ -14,6 +14,7 @@ from rest_framework.views import set_rollback
 
 from idempotency.conf import conf
 from idempotency.exceptions import CallError, LedgerUnavailable, Refused
+from idempotency.http.problem import refusals
 from idempotency.http.problem.entries import Entry
 from idempotency.http.problem.kinds import (
     LedgerDown,
@@ -46,7 +47,10 @@ def exception_handler(exc: Exception, context: Mapping[str, Any]) -> Response | 
     if known is None:
         return None
     set_rollback()
-    return ProblemResponse(body_of(known), status=known.status_code, headers=_headers(known))
+    body = body_of(known)
+    if request := context.get("request"):
+        refusals.tell(request=request, code=body["code"], status=known.status_code)
+    return ProblemResponse(body, status=known.status_code, headers=_headers(known))
 
 
 class Answering(Protocol):

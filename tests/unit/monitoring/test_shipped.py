@@ -72,7 +72,9 @@ def test_every_label_that_a_rule_or_a_panel_names_exists(served: dict[str, set[s
 
 
 def test_every_event_is_counted(served: dict[str, set[str]]) -> None:
-    assert set(metrics.COUNTERS) | {telemetry.KeyMet} == set(telemetry.catalogue())
+    assert set(metrics.COUNTERS) | {telemetry.KeyMet, telemetry.RequestRefused} == set(
+        telemetry.catalogue()
+    )
     for name, _ in metrics.COUNTERS.values():
         assert f"idempotency_{name}_total" in served
 
