@@ -1,0 +1,130 @@
+"""Serve the endpoint without a socket: be told by standard input how many requests of which kind, measure, report.
+
+One JSON object a line: `{"do": "send", "case": "fresh", "count": 25, "clients": 8}`.
+"""
+
+import io
+import itertools
+import json
+import os
+import sys
+import time
+import uuid
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+KEYS = 50
+"""As many keys are repeated in turn, so that simultaneous repeats are not all of one row."""
+
+
+class Host:
+    """The project, loaded, and what it can be told to do."""
+
+    def __init__(self) -> None:
+        os.environ["DJANGO_SETTINGS_MODULE"] = "benchmarks.host.settings"
+        from django.core.wsgi import get_wsgi_application
+
+        self._application = get_wsgi_application()
+        from django.conf import settings
+
+        header = settings.VARIANT.header
+        self._header = f"HTTP_{header.upper().replace('-', '_')}"
+        self._pools: dict[int, ThreadPoolExecutor] = {}
+        self._seen = [str(uuid.uuid4()) for _ in range(KEYS)]
+
+    def prepare(self) -> dict[str, Any]:
+        """Make the tables and the caller."""
+        from django.conf import settings
+        from django.contrib.auth.models import User
+        from django.core.management import call_command
+        from django.db import connection
+        from rest_framework.authtoken.models import Token
+
+        from benchmarks.host import floor, work
+
+        call_command("migrate", verbosity=0)
+        with connection.cursor() as cursor:
+            cursor.execute(work.TABLE)
+            cursor.execute(floor.TABLE)
+        user, _ = User.objects.get_or_create(username="benchmark")
+        Token.objects.get_or_create(user=user, key="benchmark")
+        settings.VARIANT.prepared()
+        return {}
+
+    def send(self, *, case: str, count: int, clients: int = 1) -> dict[str, Any]:
+        """Serve `count` requests, `clients` at once; return seconds, CPU seconds of this process and latencies."""
+        keys = (
+            [str(uuid.uuid4()) for _ in range(count)]
+            if case == "fresh"
+            else list(itertools.islice(itertools.cycle(self._seen), count))
+        )
+        amount = 2 if case == "conflict" else 1
+        cpu, began = time.process_time(), time.perf_counter()
+        if clients == 1:
+            answers = [self._post(key, amount) for key in keys]
+        else:
+            answers = list(self._pool(clients).map(self._post, keys, itertools.repeat(amount)))
+        took, spent = time.perf_counter() - began, time.process_time() - cpu
+        return {
+            "seconds": took,
+            "cpu": spent,
+            "latencies": [seconds for _, seconds in answers],
+            "answers": Counter(status for status, _ in answers),
+        }
+
+    def seed(self) -> dict[str, Any]:
+        """Send each key that is going to be repeated."""
+        for key in self._seen:
+            self._post(key, 1)
+        return {}
+
+    def _pool(self, clients: int) -> ThreadPoolExecutor:
+        # Kept: its threads keep their connections, as those of a web server do.
+        return self._pools.setdefault(clients, ThreadPoolExecutor(clients))
+
+    def _post(self, key: str, amount: int) -> tuple[str, float]:
+        """Send one request through the whole of Django; return its status and how long it took."""
+        began = time.perf_counter()
+        body = json.dumps(
+            {"amount": amount, "order_id": "o-1", "currency": "EUR", "note": "x" * 40}
+        ).encode()
+        environ = {
+            "REQUEST_METHOD": "POST",
+            "PATH_INFO": "/orders/",
+            "SCRIPT_NAME": "",
+            "QUERY_STRING": "",
+            "SERVER_NAME": "testserver",
+            "SERVER_PORT": "80",
+            "SERVER_PROTOCOL": "HTTP/1.1",
+            "CONTENT_TYPE": "application/json",
+            "CONTENT_LENGTH": str(len(body)),
+            "HTTP_AUTHORIZATION": "Token benchmark",
+            self._header: key,
+            "wsgi.input": io.BytesIO(body),
+            "wsgi.errors": sys.stderr,
+            "wsgi.url_scheme": "http",
+            "wsgi.version": (1, 0),
+            "wsgi.multithread": True,
+            "wsgi.multiprocess": True,
+            "wsgi.run_once": False,
+        }
+        told: list[str] = []
+        response = self._application(environ, lambda status, headers, *_: told.append(status))
+        b"".join(response)
+        response.close()
+        return told[0][:3], time.perf_counter() - began
+
+
+def main() -> None:
+    """Do what is asked, until nothing more is."""
+    reports, sys.stdout = sys.stdout, sys.stderr
+    host = Host()
+    for line in sys.stdin:
+        order = json.loads(line)
+        report = getattr(host, order.pop("do"))(**order)
+        print(json.dumps(report), file=reports, flush=True)
+
+
+if __name__ == "__main__":
+    main()

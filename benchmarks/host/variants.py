@@ -1,0 +1,145 @@
+"""What is compared: each protection's packages, settings and promise.
+
+Nothing here imports what it names: settings are read from here before the apps are loaded.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Variant:
+    """One guise of the endpoint."""
+
+    name: str
+    of: str
+    """Where its view is made: `module:function`, or `module:Class`, below `benchmarks.host`."""
+    packages: tuple[str, ...] = ()
+    """What it needs beside Django, REST framework and drivers; none: what this interpreter has."""
+    apps: tuple[str, ...] = ()
+    middleware: tuple[str, ...] = ()
+    settings: Callable[[str], dict[str, Any]] = lambda redis_url: {}
+    prepare: str = ""
+    header: str = "Idempotency-Key"
+    keeps: str = "–"
+    """Where keys and answers are."""
+    note: str = ""
+    """How its promise differs."""
+
+    def view(self) -> Callable[..., Any]:
+        """Make the view."""
+        made: Any = _find(self.of)
+        return made.as_view() if hasattr(made, "as_view") else made()
+
+    def prepared(self) -> None:
+        """Make what migrations do not."""
+        if self.prepare:
+            _find(self.prepare)()
+
+
+def _find(name: str) -> Any:
+    module, _, what = name.partition(":")
+    return getattr(import_module(f"benchmarks.host.{module}"), what)
+
+
+OWN = (
+    Variant("bare", "work:Bare"),
+    Variant("floor", "floor:Floor", keeps="PostgreSQL"),
+    Variant("idempotent", "ours:Local", apps=("idempotency",), keeps="PostgreSQL"),
+    Variant("bare + call", "work:BareCall"),
+    Variant("floor + call", "floor:FloorCall", keeps="PostgreSQL"),
+    Variant("idempotent + call", "ours:Call", apps=("idempotency",), keeps="PostgreSQL"),
+)
+
+PEERS = (
+    Variant(
+        "drf-idempotency",
+        "peers:by_middleware",
+        packages=("drf-idempotency==1.0.0",),
+        apps=("drf_idempotency",),
+        middleware=("drf_idempotency.middleware.IdempotencyMiddleware",),
+        settings=lambda redis_url: {
+            "IDEMPOTENCY": {"BACKEND": "drf_idempotency.backends.database.DatabaseBackend"}
+        },
+        keeps="PostgreSQL",
+        note="Keys are global, not the caller's, and a replay is answered before authentication.",
+    ),
+    Variant(
+        "drf-idempotencykey",
+        "peers:drf_idempotencykey",
+        packages=("drf-idempotencykey==0.2.0",),
+        apps=("drf_idempotencykey",),
+        keeps="PostgreSQL",
+        note="A handler that raised leaves its key refused for 60 minutes.",
+    ),
+    Variant(
+        "djangorestframework-idempotency-key",
+        "peers:djangorestframework_idempotency_key",
+        packages=("djangorestframework-idempotency-key==1.0.3",),
+        apps=("rest_framework_idempotency_key",),
+        middleware=("rest_framework_idempotency_key.middleware.IdempotencyKeyMiddleware",),
+        keeps="PostgreSQL",
+        note="Keys are global: another user with the same key and body gets the first one's answer.",
+    ),
+    Variant(
+        "idemkit",
+        "peers:idemkit",
+        packages=("idemkit[postgres]==1.0.2",),
+        prepare="peers:prepare_idemkit",
+        keeps="PostgreSQL, connections of its own",
+        note="The answer is stored on another connection than the effect, and before the effect is certain.",
+    ),
+    Variant(
+        "payment-infra",
+        "peers:payment_infra",
+        packages=("payment-infra==1.0.7",),
+        apps=("payment_infra",),
+        settings=lambda redis_url: {"REDIS_URL": redis_url},
+        keeps="PostgreSQL, and a lock in Redis",
+        note="Protects a function: the view's part is glue. A process that died leaves its key refused for ever.",
+    ),
+    Variant(
+        "django-idempotency-key",
+        "peers:django_idempotency_key",
+        packages=("django-idempotency-key==1.3.0",),
+        middleware=("idempotency_key.middleware.ExemptIdempotencyKeyMiddleware",),
+        settings=lambda redis_url: {
+            "IDEMPOTENCY_KEY": {
+                "CONFLICT_STATUS_CODE": None,
+                "STORAGE": {
+                    "CLASS": "idempotency_key.storage.CacheKeyStorage",
+                    "CACHE_NAME": "default",
+                },
+                "LOCK": {
+                    "CLASS": "idempotency_key.locks.redis.MultiProcessRedisLock",
+                    "LOCATION": redis_url,
+                },
+            }
+        },
+        keeps="cache",
+        note="Simultaneous duplicates run (18 effects of 20); another body under the key is another request.",
+    ),
+    Variant(
+        "drf-idem",
+        "peers:by_middleware",
+        packages=("drf-idem==0.1.1",),
+        apps=("drf_idem",),
+        middleware=("drf_idem.middleware.IdempotencyMiddleware",),
+        settings=lambda redis_url: {
+            "CACHES": {
+                "default": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"},
+                "drf_idem": {
+                    "BACKEND": "django.core.cache.backends.redis.RedisCache",
+                    "LOCATION": redis_url,
+                },
+            }
+        },
+        header="X-Request-ID",
+        keeps="cache",
+        note="The view runs at every request, duplicates included; only its answer is the first one's.",
+    ),
+)
+
+VARIANTS = {variant.name: variant for variant in (*OWN, *PEERS)}

@@ -1,0 +1,83 @@
+"""One measured process: a guise of the endpoint in an environment of its own."""
+
+import contextlib
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any, Self
+
+from benchmarks.host.variants import Variant
+from benchmarks.rig.environments import environment
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+class SubjectFailed(Exception):
+    """The measured process ended; the message is the end of what it wrote."""
+
+
+class Subject:
+    """A process that serves one variant and measures itself."""
+
+    def __init__(self, variant: Variant, *, database_url: str, redis_url: str) -> None:
+        python = (
+            environment(variant.name, variant.packages)
+            if variant.packages
+            else Path(sys.executable)
+        )
+        self._errors = Path(tempfile.mkstemp(prefix="benchmark-", suffix=".log")[1])
+        with self._errors.open("wb") as errors:
+            self._process = subprocess.Popen(
+                [python, "-m", "benchmarks.host.serve"],
+                cwd=ROOT,
+                env={
+                    "PATH": os.environ["PATH"],
+                    "BENCHMARK_VARIANT": variant.name,
+                    "DATABASE_URL": database_url,
+                    "REDIS_URL": redis_url,
+                },
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=errors,
+                text=True,
+            )
+
+    @property
+    def pid(self) -> int:
+        """The process."""
+        return self._process.pid
+
+    def do(self, what: str, **how: Any) -> dict[str, Any]:
+        """Have it do something and return its report.
+
+        Raises:
+            SubjectFailed: it ended instead.
+        """
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        # If it has ended, its last words say more.
+        with contextlib.suppress(BrokenPipeError):
+            self._process.stdin.write(json.dumps({"do": what, **how}) + "\n")
+            self._process.stdin.flush()
+        line = self._process.stdout.readline()
+        if not line:
+            raise SubjectFailed(self._errors.read_text(errors="replace").strip()[-600:])
+        report: dict[str, Any] = json.loads(line)
+        return report
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        assert self._process.stdin is not None
+        with contextlib.suppress(BrokenPipeError):
+            self._process.stdin.close()
+        try:
+            self._process.wait(10)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        self._errors.unlink()
