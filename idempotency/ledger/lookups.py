@@ -31,8 +31,8 @@ def due(*, connection: BaseDatabaseWrapper, limit: int) -> list[uuid.UUID]:
         return [row[0] for row in cursor.fetchall()]
 
 
-def take_due(*, connection: BaseDatabaseWrapper, limit: int, lease: float) -> list[uuid.UUID]:
-    """Take the keys whose look-up is due, oldest first; nobody else takes them for `lease` seconds.
+def take_due(*, connection: BaseDatabaseWrapper, turn: float) -> uuid.UUID | None:
+    """Take the key whose look-up is due for longest; nobody else takes it for `turn` seconds.
 
     `statement_timestamp()`: only a stable function can bound the walk over the index.
     """
@@ -41,15 +41,16 @@ def take_due(*, connection: BaseDatabaseWrapper, limit: int, lease: float) -> li
             """
             WITH due AS MATERIALIZED (
                 SELECT id FROM idempotency_key WHERE next_lookup_at <= statement_timestamp()
-                ORDER BY next_lookup_at LIMIT %(limit)s FOR NO KEY UPDATE SKIP LOCKED
+                ORDER BY next_lookup_at LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED
             )
             UPDATE idempotency_key AS k
-            SET next_lookup_at = clock_timestamp() + %(lease)s * interval '1 second'
+            SET next_lookup_at = clock_timestamp() + %(turn)s * interval '1 second'
             FROM due WHERE k.id = due.id RETURNING k.id
             """,
-            {"limit": limit, "lease": lease},
+            {"turn": turn},
         )
-        return [row[0] for row in cursor.fetchall()]
+        row = cursor.fetchone()
+    return row[0] if row else None
 
 
 def note_the_dead(*, connection: BaseDatabaseWrapper) -> int:

@@ -13,9 +13,6 @@ from idempotency.reconciliation.single import reconcile
 
 logger = logging.getLogger(__name__)
 
-_TURN = 30.0
-"""Seconds for which a key that is being looked up is nobody else's turn."""
-
 
 def run(*, limit: int | None = None, dry_run: bool = False) -> list[Report]:
     """Reconcile every key whose turn it is, in one bounded batch; return what came of each."""
@@ -25,8 +22,15 @@ def run(*, limit: int | None = None, dry_run: bool = False) -> list[Report]:
         return [_dry(key_id) for key_id in lookups.due(connection=connection, limit=limit)]
     lookups.note_the_dead(connection=connection)
     settlement.lapse(connection=connection, limit=limit)
-    taken = lookups.take_due(connection=connection, limit=limit, lease=_TURN)
-    return [_safely(key_id) for key_id in taken]
+    reports: list[Report] = []
+    # One by one: a reconciler that dies keeps the others from a single key, and no longer than a look-up may take.
+    while len(reports) < limit and (key_id := _next()) is not None:
+        reports.append(_safely(key_id))
+    return reports
+
+
+def _next() -> uuid.UUID | None:
+    return lookups.take_due(connection=connections[conf.DATABASE], turn=conf.REQUEST_BUDGET)
 
 
 def _safely(key_id: uuid.UUID) -> Report:

@@ -14,6 +14,7 @@ from django.db import connection
 from django.db.models import F
 
 from idempotency import reconciliation
+from idempotency.conf import conf
 from idempotency.exceptions import CallFailed
 from idempotency.ledger.process import current_process
 from idempotency.models import Event, Key, Sender, Step
@@ -379,3 +380,20 @@ def test_r36_unreachable_reads_of_the_error_do_not_stop_the_batch(caller: Caller
         assert sorted(run()) == ["applied", "applied", "unreachable"]
     finally:
         other_side.look_up = original  # type: ignore[method-assign]
+
+
+def test_r36_a_reconciler_that_dies_keeps_the_others_from_one_key_for_one_look_up(
+    caller: Caller,
+) -> None:
+    for number in range(3):
+        other_side.script.append("apply-and-lose")
+        caller.post("/charge/", {"name": f"d{number}"}, key=f"key-{number}")
+    pass_time(6)
+    other_side.lookup = SystemExit()
+    with pytest.raises(SystemExit):
+        run()
+    other_side.lookup = None
+    assert run() == ["applied", "applied"]
+    assert run() == []
+    pass_time(conf.REQUEST_BUDGET)
+    assert run() == ["applied"]
