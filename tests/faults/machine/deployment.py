@@ -36,6 +36,7 @@ PAYMENTS: dict[str, Any] = {
     "GATEWAY_ATTEMPTS": 2,
     "GATEWAY_SETTLING_TIME": SETTLING,
     "FOLLOW_EVERY": 1.0,
+    "BREAKER_OPEN": 1.0,
     # Each cell has its own fault: one must not close the way for the others.
     "BREAKER_MIN_CALLS": 1_000_000,
 }

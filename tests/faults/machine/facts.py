@@ -1,8 +1,8 @@
 """What there is to know of one key, from every side: the client, the ledger, our books, the gateway."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from idempotency.models import Event, Key, Operation, Step
@@ -67,24 +67,24 @@ class World:
 
     facts: list[Facts]
     effects: list[Effect]
-    strays: list[Effect] = field(default_factory=list)
-    """Effects of no row of ours."""
 
 
-def gather(asked: Iterable[tuple[str, Talk, str]], effects: list[Effect]) -> World:
+def gather(asked: Collection[tuple[str, Talk, str]], effects: list[Effect]) -> World:
     """Read everything about these intents: a name, the talk, the kind of effect of each."""
     by_reference: dict[str, list[Effect]] = defaultdict(list)
     for moved in effects:
         by_reference[str(moved["reference"])].append(moved)
+    keys = {key.key: key for key in Key.objects.filter(key__in=[talk.key for _, talk, _ in asked])}
+    ids = [key.id for key in keys.values()]
     rows: dict[Any, Any] = {
-        row.key_id: row for books in BOOKS.values() for row in books.objects.all()
+        row.key_id: row for books in BOOKS.values() for row in books.objects.filter(key_id__in=ids)
     }
-    known = {str(row.pk) for row in rows.values()}
-    keys = {key.key: key for key in Key.objects.all()}
-    works: dict[Any, Operation] = {work.key_id: work for work in Operation.objects.all()}
-    seen = _by_key(moves())
-    steps = _by_key(Step.objects.prefetch_related("senders").order_by("id"))
-    news = _by_key(Event.objects.filter(kind="late-news"))
+    works: dict[Any, Operation] = {
+        work.key_id: work for work in Operation.objects.filter(key_id__in=ids)
+    }
+    seen = _by_key(moves(ids))
+    steps = _by_key(Step.objects.filter(key_id__in=ids).prefetch_related("senders").order_by("id"))
+    news = _by_key(Event.objects.filter(kind="late-news", key_id__in=ids))
     facts = []
     for name, talk, effect in asked:
         key = keys.get(talk.key)
@@ -104,8 +104,7 @@ def gather(asked: Iterable[tuple[str, Talk, str]], effects: list[Effect]) -> Wor
                 late_news=news[key_id],
             )
         )
-    strays = [moved for moved in effects if str(moved["reference"]) not in known]
-    return World(facts, effects, strays)
+    return World(facts, effects)
 
 
 def _by_key(things: Iterable[Any]) -> dict[Any, list[Any]]:

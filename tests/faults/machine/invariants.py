@@ -143,8 +143,10 @@ def what_happened_is_in_our_books(facts: Facts) -> Iterator[str]:
 
 @of_all
 def no_money_moved_that_we_know_nothing_of(world: World) -> Iterator[str]:
-    for effect in world.strays:
-        yield f"{effect}"
+    known = {
+        str(pk) for books in BOOKS.values() for pk in books.objects.values_list("pk", flat=True)
+    }
+    yield from (str(effect) for effect in world.effects if str(effect["reference"]) not in known)
 
 
 @of_all

@@ -4,7 +4,6 @@ import contextlib
 import random
 import threading
 import time
-from collections import defaultdict
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from io import StringIO
@@ -20,9 +19,9 @@ from idempotency.types import State
 from tests.faults.machine.axes import BY_HAND, Cell
 from tests.faults.machine.deployment import SETTLING, Deployment
 from tests.faults.machine.facts import BOOKS, World, gather
+from tests.faults.machine.healing import Healed
 from tests.faults.machine.invariants import SETTLED, open_keys
 from tests.faults.machine.talk import Talk
-from tests.faults.machine.witness import Move, moves
 
 # On a machine that does other things too; what it really took is reported.
 PATIENCE = 90.0
@@ -62,25 +61,19 @@ class Round:
                     break
         return self._gather()
 
-    def times_to_settle(self) -> dict[str, float]:
-        """Return, by cell, the seconds from the strike to the first settlement after it.
+    def healed(self, world: World) -> Iterator[Healed]:
+        """Generate, by strike, the time from it to the first settlement after it.
 
         A strike that left no key behind has left nothing to heal: its client asks again, whenever it wants.
         """
-        found = {}
-        history: dict[str, list[Move]] = defaultdict(list)
-        keys = {key.id: key.key for key in Key.objects.filter(key__in=self._keys)}
-        for move in moves():
-            if move.table == "idempotency_key" and move.key_id in keys:
-                history[keys[move.key_id]].append(move)
-        for cell in self.cells:
+        for cell, facts in zip(self.cells, world.facts, strict=True):
             at = self.deployment.struck(cell.key)
-            if at is None or not any(move.at < at.at for move in history[cell.key]):
+            moves = [move for move in facts.moves if move.table == "idempotency_key"]
+            if at is None or not any(move.at < at.at for move in moves):
                 continue
-            settled = [m.at for m in history[cell.key] if m.new in SETTLED and m.at >= at.at]
+            settled = [move.at for move in moves if move.new in SETTLED and move.at >= at.at]
             if settled:
-                found[str(cell)] = settled[0] - at.at
-        return found
+                yield Healed(str(cell), str(cell.strike), settled[0] - at.at)
 
     # -- the clients -----------------------------------------------------------------------------
 

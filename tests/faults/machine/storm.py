@@ -6,7 +6,8 @@ import random
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Callable, Container, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
@@ -15,7 +16,8 @@ import redis
 from django.db import DatabaseError, InterfaceError, connection
 
 from tests.faults.machine.deployment import Deployment
-from tests.faults.machine.facts import World, gather
+from tests.faults.machine.facts import Facts, World, gather
+from tests.faults.machine.healing import Healed, Strike, healed
 from tests.faults.machine.invariants import check, open_keys
 from tests.faults.machine.storm_plan import Blow, Intent, Script
 from tests.faults.machine.talk import Heard, Talk, ask
@@ -24,6 +26,7 @@ from tests.support.servers import servers
 WORDS_OF_MONEY = {"source": "pm_card_visa", "currency": "EUR"}
 # Seconds after the last blow within which all must be settled, on a machine that does other things too.
 CALM = 90.0
+LAST_WORD = 15.0
 
 
 class Storm:
@@ -35,12 +38,14 @@ class Storm:
         self.deployment = deployment
         self.script = script
         self.blown: list[str] = []
+        self._strikes: list[Strike] = []
         self._clients = clients
         self._replay = replay
         self._intents: queue.SimpleQueue[Intent] = queue.SimpleQueue()
         for intent in script.intents:
             self._intents.put(intent)
         self._talks: dict[int, Talk] = {}
+        self._looked_at: set[int] = set()
         self._bought: list[Heard] = []
         self._lock = threading.Lock()
         self._calm = threading.Event()
@@ -150,7 +155,8 @@ class Storm:
         talk = self._talks.get(intent.number)
         if talk is None:
             return
-        end = time.monotonic() + CALM
+        # By now all is settled or shown to a person, for whom no client waits.
+        end = time.monotonic() + LAST_WORD
         talk.insist(self.deployment.url, until=end, stop=threading.Event(), chance=random.Random(1))
         talk.say(self.deployment.url)
         if intent.changes_its_mind and talk.final is not None:
@@ -162,6 +168,9 @@ class Storm:
 
     def _strike(self, blow: Blow) -> None:
         self.blown.append(f"{blow.at:.1f} {blow.name} {dict(blow.more)}")
+        if blow.name != "gateway_fault":
+            # When and whom a fault of the gateway strikes, the gateway's own log says.
+            self._strikes.append(Strike(time.time(), blow.name))
         getattr(self, f"_{blow.name}")(**blow.more)
 
     def _gateway_fault(self, **fault: Any) -> None:
@@ -224,9 +233,13 @@ class Storm:
     # -- looking ---------------------------------------------------------------------------------
 
     def _look(self) -> None:
-        """Check, in the midst of it, what must hold at any time."""
+        """Check what must hold at any time, of each key until it has been seen with its last word."""
+        with self._lock:
+            now = {number for number in self._talks if number not in self._looked_at}
+            ended = {number for number in now if self._talks[number].final is not None}
         with self._patient():
-            check(self._gather(), replay=self._replay, ended=False)
+            check(self._gather(now), replay=self._replay, ended=False)
+            self._looked_at |= ended
 
     def _settle(self) -> None:
         end = time.monotonic() + CALM
@@ -237,16 +250,33 @@ class Storm:
                     return
             time.sleep(0.5)
 
-    def _gather(self) -> World:
+    def healed(self, world: World) -> list[Healed]:
+        """Return how long it took the keys whose outcome was lost to be settled."""
+        spoiled: dict[str, list[Strike]] = defaultdict(list)
+        for sent in self.deployment.stack.simulate("GET", "/_sim/requests"):
+            status = sent["status"]
+            if sent["method"] == "POST" and (status is None or status == 429 or status >= 500):
+                strike = Strike(sent["at"], f"gateway: {status or 'no answer'}")
+                spoiled[sent["idempotency_key"]].append(strike)
+
+        def strikes(facts: Facts) -> list[Strike]:
+            own = [strike for step in facts.steps for strike in spoiled[step.downstream_key]]
+            return own + self._strikes
+
+        return [each for facts in world.facts for each in healed(facts, strikes(facts))]
+
+    def _gather(self, numbers: Container[int] | None = None) -> World:
+        """Return what there is to know of all intents, or of those that are named."""
         # What was heard so far, before it is compared with what has happened by now.
         with self._lock:
             heard = [
                 (i, replace(talk, heard=list(talk.heard), told=list(talk.told)))
                 for i in self.script.intents
                 if (talk := self._talks.get(i.number)) is not None
+                and (numbers is None or i.number in numbers)
             ]
         effects = self.deployment.effects()
-        return gather(((str(i), talk, i.effect) for i, talk in heard), effects)
+        return gather([(str(i), talk, i.effect) for i, talk in heard], effects)
 
     @contextlib.contextmanager
     def _patient(self) -> Iterator[None]:

@@ -15,6 +15,7 @@ from django.db.models import Sum
 from idempotency.models import Key
 from payments.models import Account, Receipt, Transfer
 from tests.faults.machine.deployment import Deployment
+from tests.faults.machine.healing import summary
 from tests.faults.machine.invariants import check
 from tests.faults.machine.storm import Storm
 from tests.faults.machine.storm_plan import BLOWS, script
@@ -24,6 +25,7 @@ Report = Callable[[str], None]
 
 OPERATIONS = int(os.environ.get("MACHINE_OPERATIONS", "2000"))
 SECONDS = float(os.environ.get("MACHINE_SECONDS", "1200"))
+CLIENTS = int(os.environ.get("MACHINE_CLIENTS", "8"))
 
 
 @pytest.mark.chaos
@@ -54,7 +56,7 @@ def rage(
     money = _balances()
     drawn = script(seed=seed, intents=intents, seconds=seconds)
     replay = f"replay with MACHINE_SEED={seed}; logs in {deployment.stack.home}/log"
-    storm = Storm(deployment, drawn, clients=8, replay=replay)
+    storm = Storm(deployment, drawn, clients=CLIENTS, replay=replay)
     try:
         world = storm.rage(seconds=seconds)
     finally:
@@ -72,8 +74,10 @@ def rage(
     people = Key.objects.filter(needs_person_since__isnull=False).count()
     report(
         f"storm, {gateway}: {storm.asked} intents, {len(storm.blown)} blows, {len(world.effects)} "
-        f"effects, {people} keys shown to a person (seed {seed})"
+        f"effects, {people} keys shown to a person (seed {seed}); from fault to settlement:"
     )
+    for line in summary(storm.healed(world)):
+        report(line)
 
 
 def _balances() -> int:

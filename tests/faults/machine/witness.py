@@ -1,23 +1,23 @@
 """The database's own memory of every move, kept by triggers: it sees what no code path tells."""
 
 import uuid
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
 from django.db import connection
 
 _COLUMNS = {
-    "idempotency_key": ("id", "state", "settled_by"),
-    "payments_payment": ("key_id", "status", "''"),
-    "payments_refund": ("key_id", "status", "''"),
-    "payments_payout": ("key_id", "status", "''"),
+    "idempotency_key": ("id", "state", "settled_by", "token"),
+    "payments_payment": ("key_id", "status", "''", "status"),
+    "payments_refund": ("key_id", "status", "''", "status"),
+    "payments_payout": ("key_id", "status", "''", "status"),
 }
 
 
 @dataclass(frozen=True)
 class Move:
-    """One row went from one state to another."""
+    """One row went from one state to another, or to another owner."""
 
     table: str
     key_id: uuid.UUID
@@ -45,30 +45,33 @@ def witness() -> Iterator[None]:
             cursor.execute(_drop())
 
 
-def moves() -> list[Move]:
-    """Return every move so far, in order."""
+def moves(key_ids: Collection[uuid.UUID]) -> list[Move]:
+    """Return every move of these keys so far, in order."""
     with connection.cursor() as cursor:
         cursor.execute(
-            "SELECT tab, key_id, generation, old, new, by, extract(epoch FROM at)::float FROM machine_move ORDER BY n"
+            "SELECT tab, key_id, generation, old, new, by, extract(epoch FROM at)::float FROM machine_move "
+            "WHERE key_id = ANY(%s) ORDER BY n",
+            [list(key_ids)],
         )
         return [Move(*row) for row in cursor.fetchall()]
 
 
 _TABLE = """
 CREATE TABLE machine_move (n bigserial, at timestamptz DEFAULT clock_timestamp(), tab text, key_id uuid,
-    generation int, old text, new text, by text)
+    generation int, old text, new text, by text);
+CREATE INDEX ON machine_move (key_id)
 """
 
 
 def _create() -> str:
     statements = [_TABLE]
-    for table, (key, state, by) in _COLUMNS.items():
+    for table, (key, state, by, owner) in _COLUMNS.items():
         column_by = f"NEW.{by}" if by != "''" else by
         statements.append(
             f"""
             CREATE FUNCTION machine_see_{table}() RETURNS trigger LANGUAGE plpgsql AS $$
             BEGIN
-                IF TG_OP = 'INSERT' OR OLD.{state} IS DISTINCT FROM NEW.{state} THEN
+                IF TG_OP = 'INSERT' OR (OLD.{state}, OLD.{owner}) IS DISTINCT FROM (NEW.{state}, NEW.{owner}) THEN
                     INSERT INTO machine_move (tab, key_id, generation, old, new, by) VALUES ('{table}',
                         NEW.{key}, NEW.generation, CASE WHEN TG_OP = 'UPDATE' THEN OLD.{state} ELSE '' END,
                         NEW.{state}, {column_by});
