@@ -253,6 +253,10 @@ class Conf:
         3_600, "Time for which a key may be unknown before a person is asked."
     )
     NEEDS_PERSON_TRIES = Count(20, "Look-ups without a verdict before a person is asked.")
+    RECORD_REPLAYS = Flag(
+        False,
+        "Whether the console's timeline shows replays: one a minute of a key is written, after its answer is sent.",
+    )
     ADMIN_REGISTER = Flag(True, "Whether the console registers itself with Django's admin site.")
     ADMIN_BASE = Text(
         "",
@@ -263,6 +267,10 @@ class Conf:
     )
     ADMIN_SWITCHES = Hook(
         None, "Read-only switches that console and metrics show: gets the request, returns them."
+    )
+    ADMIN_KNOWS = Hook(
+        None,
+        "What the host knows of the keys on one page: gets them, returns by id of a key a `types.Known`.",
     )
     TRACE_URL = Text("", "Address of a trace, with `{trace_id}` in it; empty: no link.")
     RUNBOOK = Text("", "Address of the runbook that the console links; empty: no link.")

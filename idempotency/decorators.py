@@ -19,7 +19,7 @@ from django.http.response import HttpResponseBase
 from rest_framework.exceptions import APIException
 from rest_framework.request import Request
 
-from idempotency import faultpoints, http, telemetry, tracing
+from idempotency import faultpoints, http, repeats, telemetry, tracing
 from idempotency.answers import AnyView, RequestSettler, as_problem, told_of
 from idempotency.clock import SYSTEM
 from idempotency.conf import conf
@@ -27,9 +27,9 @@ from idempotency.exceptions import LedgerUnavailable, Misuse
 from idempotency.execution import Ended, Free, Overtaken, Settled, Unknown, execute
 from idempotency.faultpoints import asked_for
 from idempotency.http import problem
-from idempotency.ledger import acquire, history, values
+from idempotency.ledger import acquire, values
 from idempotency.ledger.claim import Claim
-from idempotency.ledger.phases import Phases, phase
+from idempotency.ledger.phases import Phases
 from idempotency.operations.registry import resolver_of
 from idempotency.resilience import Deadline, deadline_scope
 from idempotency.signature import (
@@ -252,24 +252,15 @@ class _Exchange:
         if isinstance(found, values.Replay):
             self._require_still_allowed()
         if isinstance(found, values.Reused | values.StillUnknown):
-            self._record_refusal(found)
+            repeats.note_refusal(found)
         told = told_of(found)
         telemetry.emit(telemetry.KeyMet(self._identity.operation, told.word, told.key_id))
         if isinstance(told.answer, Exception):
             raise told.answer
+        if isinstance(found, values.Replay):
+            asked = self._request.headers.get("X-Request-Id", "")
+            repeats.note_replay(told.answer, key_id=found.found.id, request_id=asked)
         return told.answer
-
-    def _record_refusal(self, found: values.Reused | values.StillUnknown) -> None:
-        """Let staff see that the caller came again, and in what the request differed; a record is not worth a 5xx."""
-        differing = found.differing if isinstance(found, values.Reused) else []
-        detail = {"differing": differing, "state": found.found.state}
-        try:
-            with phase(using=conf.DATABASE) as phases:
-                history.refused_repeat(
-                    connection=phases.connection, key_id=found.found.id, detail=detail
-                )
-        except Error:
-            self._phases.abandon()
 
     def _require_still_allowed(self) -> None:
         """Refuse a replay to a caller who would be refused today (R1)."""

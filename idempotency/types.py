@@ -17,6 +17,28 @@ class State(enum.StrEnum):
     UNKNOWN = "unknown"
 
 
+class News(enum.StrEnum):
+    """What is wrong where the other side says something that a key's settlement does not say (R39)."""
+
+    OTHERWISE = "otherwise"
+    TWICE = "twice"
+    DIFFERENT = "different"
+    UNRECORDED = "unrecorded"
+
+    @property
+    def sentence(self) -> str:
+        """What a person reads; a key that needs one for this keeps it, so the sentence tells which news it was."""
+        return _NEWS[self]
+
+
+_NEWS = {
+    News.OTHERWISE: "It happened at the other side after the key was settled otherwise.",
+    News.TWICE: "The other side says that it happened a second time.",
+    News.DIFFERENT: "The other side did something else than was asked for, e.g. with another amount.",
+    News.UNRECORDED: "It happened at the other side, and nothing here knows of it.",
+}
+
+
 class Outcome(enum.StrEnum):
     """What is known about one send, or a series of sends, of an outside call."""
 
@@ -42,6 +64,23 @@ class Ending(enum.StrEnum):
     NOT_SENT = "not_sent"
     """No byte of the request left."""
     AMBIGUOUS = "ambiguous"
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What a host knows of a key and the ledger does not: shown to staff beside it."""
+
+    owner: str = ""
+    """Who the caller is, e.g. `Merchant A, user merchant-a`."""
+    since: str = ""
+    """What became of it after it was settled, e.g. `refunded 12.00 UAH of 12.00 UAH`."""
+    counts: bool = True
+    """It counts as done for its reference. Not so what was undone, e.g. refunded, nor what may be done several times
+    for one reference, e.g. refunds of parts."""
+    label: str = ""
+    """What the host's own row of it is called, e.g. `payment 0198…`."""
+    address: str = ""
+    """Where that row is shown."""
 
 
 @dataclass(frozen=True, slots=True)

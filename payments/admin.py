@@ -4,15 +4,17 @@ Money is moved by the API and by the keys' own actions, which leave a trace; a l
 """
 
 import uuid
+from collections.abc import Iterable
 from typing import Any
 
-from django.contrib import admin
+from django.contrib import admin, messages
 from django.db.models import Model, Q, QuerySet
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 from django.utils.html import format_html
 
 from idempotency.admin.base import ConsoleAdmin
+from payments.console import paid_twice
 from payments.models import Account, Payment, Payout, Receipt, Refund, Transfer
 from payments.money import shown
 
@@ -71,6 +73,44 @@ class PaymentAdmin(MoneyAdmin):
     list_filter = ("status", "merchant")
     list_select_related = ("merchant",)
     sought = ("order_id", "gateway_reference")
+
+    def changelist_view(
+        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        """Show the list; say first which orders on it were paid more than once."""
+        response = super().changelist_view(request, extra_context)
+        context = getattr(response, "context_data", None) or {}
+        if "cl" in context:
+            _warn(request, context["cl"].result_list)
+        return response
+
+    def change_view(
+        self,
+        request: HttpRequest,
+        object_id: str,
+        form_url: str = "",
+        extra_context: dict[str, Any] | None = None,
+    ) -> HttpResponse:
+        """Show one payment; say first if its order was paid more than once."""
+        payment = self.get_object(request, object_id)
+        if payment is not None and self.has_view_permission(request, payment):
+            _warn(request, [payment])
+        return super().change_view(request, object_id, form_url, extra_context)
+
+
+def _warn(request: HttpRequest, payments: Iterable[Payment]) -> None:
+    """Tell which orders were paid more than once, each of them once."""
+    for rows in {
+        tuple(row.pk for row in rows): rows for rows in paid_twice(payments).values()
+    }.values():
+        said = ", ".join(
+            f"{shown(row.amount, row.currency)} ({row.gateway_reference})" for row in rows
+        )
+        messages.warning(
+            request,
+            f"Order {rows[0].order_id} was paid {len(rows)} times: {said}. "
+            "If the customer meant it once, refund one of them.",
+        )
 
 
 @admin.register(Refund)

@@ -3,15 +3,17 @@
 from typing import Any
 
 from idempotency.ledger import Claim
-from idempotency.operations import operation, recurring
+from idempotency.operations import message_handler, operation, recurring
 from payments import services
 from payments.conf import conf
-from payments.gateway import refusal
+from payments.gateway import read_kept_event, refusal
 from payments.serializers import PayoutOut, ReceiptOut, RefundOut
 
 REFUND = "payments.refund"
 PAYOUT = "payouts.create"
 RECEIPT = "receipts.create"
+EVENTS = "stripe"
+"""The source of the gateway's events in the inbox."""
 FOLLOW_UP = recurring(
     "follow-up",
     every=lambda: conf.FOLLOW_EVERY,
@@ -36,3 +38,11 @@ def payout(*, claim: Claim, input: Any) -> Any:  # noqa: A002
 def receipt(*, claim: Claim, input: Any) -> Any:  # noqa: A002
     """Issue a receipt."""
     return ReceiptOut(services.issue_receipt(claim=claim)).data
+
+
+@message_handler(EVENTS)
+def event_again(*, message: bytes) -> None:
+    """Take in an event that was taken in before: what it tells is written unless it is written already."""
+    event = read_kept_event(message)
+    if event is not None:
+        services.take_in(event)

@@ -14,8 +14,7 @@ from idempotency.operations import consume
 from payments import services
 from payments.exceptions import EventBusy
 from payments.gateway import read_event
-
-SOURCE = "stripe"
+from payments.operations import EVENTS
 
 
 class StripeWebhook(APIView):
@@ -31,14 +30,12 @@ class StripeWebhook(APIView):
     @extend_schema(exclude=True)
     def post(self, request: Request) -> Response:
         """Take in one event."""
-        event = read_event(
-            body=request._request.body,  # noqa: SLF001 - DRF has no door to the raw bytes
-            signature=request.headers.get("Stripe-Signature", ""),
-        )
+        body = request._request.body  # noqa: SLF001 - DRF has no door to the raw bytes
+        event = read_event(body=body, signature=request.headers.get("Stripe-Signature", ""))
         if event is not None:
-            with _busy_copies_come_again(), consume(SOURCE, event.id) as claim:
+            with _busy_copies_come_again(), consume(EVENTS, event.id, message=body) as claim:
                 if claim is not None:
-                    claim.link(reference=event.gateway_id, summary=f"News of {event.kind.value}")
+                    claim.link(reference=event.gateway_id, summary=services.headline(event))
                     services.take_in(event)
         return Response({"received": True})
 

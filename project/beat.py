@@ -1,6 +1,7 @@
 """What beat does, how it shows that it is alive, and how others see that."""
 
 import logging
+from datetime import UTC, datetime
 from typing import Any
 
 import redis
@@ -45,16 +46,17 @@ def report_signs() -> None:
 
     Together with the tasks' own marks they tell which part is silent: beat, the broker, or the workers.
     """
+    began = {"began": datetime.now(UTC).isoformat()}
 
     def alive(**_: Any) -> None:
-        _sign("beat")
+        _sign("beat", began)
 
     def taken(**_: Any) -> None:
         _sign("broker")
 
     before_task_publish.connect(alive, weak=False)
     after_task_publish.connect(taken, weak=False)
-    _sign("beat")
+    _sign("beat", began)
 
 
 def fresh() -> bool:
@@ -65,12 +67,12 @@ def fresh() -> bool:
     return "beat" in known and not heartbeat.judge(known)["beat"]
 
 
-def _sign(name: str) -> None:
+def _sign(name: str, detail: dict[str, Any] | None = None) -> None:
     # The Celery app, and this file with it, is imported before the apps are loaded.
     from idempotency.operations import heartbeat
 
     try:
-        heartbeat.beat(name=name)
+        heartbeat.beat(name=name, detail=detail)
     except Error as error:
         # The mark grows old and /readyz/ says so; beat itself goes on, on a new connection.
         logger.warning("beat cannot show that it is alive: %s", error)

@@ -199,6 +199,9 @@ IDEMPOTENCY: dict[str, Any] = {
     "TENANT": "payments.queries.tenant_of",
     "ADMIN_BREAKERS": "payments.degradation.breakers",
     "ADMIN_SWITCHES": "payments.degradation.switches",
+    "ADMIN_KNOWS": "payments.console.known",
+    # Support is asked "did they send it again?"; a short write after the answer is worth that.
+    "RECORD_REPLAYS": True,
     "PROBLEMS": ["payments.exceptions.PROBLEMS"],
 } | environment.overrides(
     "IDEMPOTENCY", {setting.name: setting.default for setting in IDEMPOTENCY_SETTINGS}

@@ -15,6 +15,7 @@ from idempotency.admin import audit
 from idempotency.admin.actions import ACTIONS, Action, Done
 from idempotency.admin.detail import Look, look
 from idempotency.admin.forms import ActionForm
+from idempotency.admin.situations import Situation
 from idempotency.conf import conf
 from idempotency.exceptions import IdempotencyError
 from idempotency.models import Key
@@ -53,7 +54,12 @@ def require(request: HttpRequest, name: str) -> Action:
 
 def applicable(request: HttpRequest, seen: Look) -> list[Action]:
     """Return what the person may do and what has to do with this kind of key, offered or refused."""
-    fitting = (a for a in ACTIONS.values() if seen.work is not None or not a.of_work)
+    is_message = seen.situation is Situation.TAKEN_IN
+    fitting = (
+        action
+        for action in ACTIONS.values()
+        if (seen.work is not None or not action.of_work) and is_message == action.of_message
+    )
     return [action for action in fitting if allowed(request, action)]
 
 

@@ -38,6 +38,7 @@ class Action:
     """(id, actor, reason, evidence): the id of the key, or of its deferred work where `of_work`."""
     form: type[ActionForm] = ActionForm
     of_work: bool = False
+    of_message: bool = False
     danger: bool = False
 
 
@@ -136,6 +137,20 @@ def _not_cancellable(seen: Look) -> str:
     )
 
 
+# -- messages ----------------------------------------------------------------------------------------------------------
+
+
+def _rerun(id: uuid.UUID, actor: str, reason: str, evidence: Mapping[str, Any]) -> Done:  # noqa: A002
+    operations.run_again(key_id=id, actor=actor, reason=reason)
+    return Done("The message was run again: what it tells is in our books now.")
+
+
+def _not_rerunnable(seen: Look) -> str:
+    if not operations.can_run(seen.key.scope):
+        return f"Nothing is registered that runs messages of {seen.key.scope} again."
+    return "" if seen.key.body else "The message itself is not kept, or not any more."
+
+
 ACTIONS = {
     action.name: action
     for action in (
@@ -190,6 +205,19 @@ ACTIONS = {
             _cancel,
             of_work=True,
             danger=True,
+        ),
+        Action(
+            "rerun",
+            "Run the message again",
+            "idempotency.rerun_message",
+            (
+                "The message is taken in once more, exactly as it came.",
+                "What is in our books already stays; only what is missing is written. Nothing is charged or sent.",
+                "Where it contradicts our books, the alarm is raised again.",
+            ),
+            _not_rerunnable,
+            _rerun,
+            of_message=True,
         ),
     )
 }

@@ -70,10 +70,21 @@ ADVICE = {
     Situation.UNFINISHED: Advice(
         "half done",
         "warn",
-        "The other side did its part, and our own books are not finished yet.",
-        "It went through at the other side; our records follow. Please do not send it again under another key.",
+        "Something of it has happened at the other side, and the rest has not followed yet: our own books, or a later "
+        "step. The timeline says which part it was.",
+        "It is partly done, and the rest follows by itself. Please do not send it again under another key.",
         "Usually nothing: the next look-up or the next identical request finishes it. "
         "Ask the gateway now to do it at once.",
+        "outcome-unknown",
+    ),
+    Situation.STUCK_HALFWAY: Advice(
+        "stuck halfway",
+        "bad",
+        "Something of it has happened at the other side, the rest has not, and it could not go on by itself. The line "
+        "above says why; the timeline says which part has happened.",
+        "A part of it is done and a colleague is completing the rest. Please do not send it again under another key.",
+        "Read in the timeline which step happened. Where every step is known, retry the operation: what has happened "
+        "is not done again. Otherwise ask the gateway now, and settle by hand only what its own records show.",
         "outcome-unknown",
     ),
     Situation.NEEDS_PERSON: Advice(
@@ -100,12 +111,18 @@ ADVICE = {
         "Nothing. The stored answer says why it was refused.",
     ),
     Situation.GAVE_UP: Advice(
-        "ended, error",
+        "gave up",
         "bad",
-        "The deferred work ended without success: it gave up, was refused or was cancelled.",
-        "It was not done. If it was given up we can start it again, under the same key.",
-        "Read the error in the timeline. Work that was given up is retried once its cause is gone; a refusal or a "
-        "cancellation is final.",
+        "The work was tried as often as it may be, and every run failed without an effect. It was not done.",
+        "It was not done. We can start it again, under the same key.",
+        "Read the error in the timeline. Once its cause is gone, retry the operation.",
+    ),
+    Situation.CANCELLED: Advice(
+        "cancelled",
+        "wait",
+        "The work was cancelled while it waited. Nothing of it has happened, and nothing will.",
+        "It was cancelled and nothing was done. For another try use a new key.",
+        "Nothing. The timeline says who cancelled it. A cancellation is final: a new request needs a new key.",
     ),
     Situation.RELEASED: Advice(
         "released",
@@ -114,13 +131,38 @@ ADVICE = {
         "It did not go through and nothing was charged. The same request, with the same key, may be sent again.",
         "Nothing. The caller repeats the request with the same key.",
     ),
+    Situation.TAKEN_IN: Advice(
+        "taken in",
+        "good",
+        "A message from another system was taken in, once. Copies of it did nothing more.",
+        "We have heard of it from the other side. What it is about is on the page that is linked below.",
+        "Nothing. If what it tells is not in our books all the same, run it again: what is in them already stays.",
+    ),
     Situation.LATE_NEWS: Advice(
         "contradicted",
         "bad",
         "It was settled one way, and then the other side said otherwise. What it said is in the timeline.",
         "Something does not add up and a colleague is looking at it.",
         "Compare the timeline with the gateway's own console and correct the business side, e.g. by a refund. "
-        "The key keeps its settlement; the events stay as evidence.",
+        "Then mark the alarm as handled. The key keeps its settlement; the events stay as evidence.",
+    ),
+    Situation.DONE_TWICE: Advice(
+        "done twice",
+        "bad",
+        "The other side says that it did this a second time, with another id of its own. Our books know the first one "
+        "only. Both ids are in the timeline.",
+        "It may have been charged twice; a colleague is looking at it, and what was taken twice is given back.",
+        "Look both ids up in the gateway's own console. If both took money, refund the second one there: our books do "
+        "not know it. Then mark the alarm as handled.",
+    ),
+    Situation.DONE_DIFFERENTLY: Advice(
+        "amounts differ",
+        "bad",
+        "The other side did something else than was asked for: another amount, or another currency. Both are in the "
+        "timeline.",
+        "The amounts at both sides differ; a colleague is looking at it.",
+        "Look the id up in the gateway's own console. Give back what was taken too much, or ask for what is missing. "
+        "Then mark the alarm as handled.",
     ),
 }
 

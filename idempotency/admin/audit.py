@@ -58,3 +58,13 @@ def record(
             detail=detail,
         )
     telemetry.emit(telemetry.StaffActed(kind, actor, "" if key_id is None else str(key_id)))
+
+
+def handle(*, form: uuid.UUID, event_id: int, actor: str, reason: str) -> bool:
+    """Record that somebody has seen to an alarm; return False if it, or this very form, was seen to before."""
+    with phase(using=conf.DATABASE) as phases:
+        done = history.handled(
+            connection=phases.connection, event_id=event_id, actor=actor, reason=reason, form=form
+        )
+    telemetry.emit(telemetry.StaffActed("handled", actor, ""))
+    return done

@@ -32,8 +32,16 @@ def badge(seen: Look) -> SafeString:
 
 
 def since(at: datetime) -> SafeString:
-    """Show how long ago it was, and when for whoever points at it."""
+    """Show when it was, and how long ago that is."""
     moment = Moment.of(at, now=timezone.now())
     return format_html(
-        '<time datetime="{}" title="{}">{}</time>', moment.iso, moment.text, moment.ago
+        '<time datetime="{}" class="idem-cell"><span>{}</span> <span class="idem-standing">{}</span></time>',
+        moment.iso,
+        moment.text,
+        moment.ago,
     )
+
+
+def caller(seen: Look) -> str:
+    """Show who called: as the host names them, else their scope."""
+    return seen.known.owner or seen.key.scope

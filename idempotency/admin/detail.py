@@ -11,6 +11,7 @@ from django.utils import timezone
 
 from idempotency.admin import sentences
 from idempotency.admin.advice import ADVICE, Advice, problem_address, runbook_address, trace_address
+from idempotency.admin.known import NOTHING, known, noted
 from idempotency.admin.redaction import shown
 from idempotency.admin.situations import Situation, situation
 from idempotency.admin.timeline import Call, calls_of, timeline
@@ -19,6 +20,10 @@ from idempotency.exceptions import Misuse
 from idempotency.http.header import mask
 from idempotency.ledger import sealing
 from idempotency.models import Key, Operation
+from idempotency.types import Known
+
+BODIES = ("body", "headers", "fingerprint", "fingerprint_parts", "evidence", "traceparent")
+"""What no list needs to read from disk."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +35,7 @@ class Look:
     calls: list[Call]
     now: datetime
     situation: Situation
+    known: Known = NOTHING
 
     @property
     def advice(self) -> Advice:
@@ -39,12 +45,13 @@ class Look:
     @property
     def line(self) -> str:
         """The line to read aloud."""
-        return sentences.sentence(self.key, self.situation, now=self.now)
+        return f"{self.subject}: {self.standing}"
 
     @property
     def standing(self) -> str:
         """The line without what the key is about."""
-        return sentences.standing(self.key, self.situation, now=self.now)
+        said = sentences.standing(self.key, self.situation, now=self.now)
+        return f"{said}; {self.known.since}" if self.known.since else said
 
     @property
     def subject(self) -> str:
@@ -57,7 +64,8 @@ def look(key: Key) -> Look:
     work = Operation.objects.using(conf.DATABASE).filter(key_id=key.pk).first()
     now = timezone.now()
     found = situation(key, now=now, error=work.error if work else None)
-    return Look(key, work, calls_of(key), now, found)
+    hosts = known([key]).get(key.pk, NOTHING)
+    return Look(key, work, calls_of(key), now, found, hosts)
 
 
 def looks(ids: Iterable[uuid.UUID]) -> list[Look]:
@@ -78,11 +86,15 @@ def glance(key: Key) -> Look:
     """Return how a key stands, from a row that was read with its deferred work: enough to decide what may be done."""
     work = key.work if key.deferred and hasattr(key, "work") else None
     now = timezone.now()
-    return Look(key, work, [], now, situation(key, now=now, error=work.error if work else None))
+    found = situation(key, now=now, error=work.error if work else None)
+    return Look(key, work, [], now, found, noted(key))
 
 
 def page(seen: Look, *, revealed: bool = False) -> dict[str, Any]:
     """Return what the template of the page needs."""
+    story = timeline(
+        seen.key, seen.work, seen.calls, found=seen.situation, now=seen.now, revealed=revealed
+    )
     return {
         "seen": seen,
         "advice": seen.advice,
@@ -90,7 +102,8 @@ def page(seen: Look, *, revealed: bool = False) -> dict[str, Any]:
         "problem": problem_address(seen.advice),
         "trace": trace_address(seen.key.traceparent),
         "facts": _facts(seen),
-        "timeline": timeline(seen.key, seen.work, seen.calls, now=seen.now, revealed=revealed),
+        "timeline": story,
+        "hidden": any(line.evidence for line in story),
         "documents": _documents(seen, revealed=revealed),
         "revealed": revealed,
     }
@@ -103,7 +116,8 @@ def _facts(seen: Look) -> list[tuple[str, str]]:
         ("Reference", mask(key.reference)),
         ("Resource", mask(key.resource)),
         ("Key", mask(key.key)),
-        ("Caller", key.scope),
+        ("Caller", seen.known.owner),
+        ("Scope", key.scope),
         ("Operation", key.operation),
         ("operation_ref", str(key.pk)),
         ("Gateway reference", ", ".join(c.step.reference for c in seen.calls if c.step.reference)),
@@ -123,7 +137,7 @@ def _facts(seen: Look) -> list[tuple[str, str]]:
 
 
 def _answer(key: Key) -> str:
-    if key.status is None:
+    if key.status is None or key.settled_by == "message":
         return ""
     why = {"expired": "no longer kept", "": ""}.get(key.note, f"not kept ({key.note})")
     stored = "stored for repeats" if key.body is not None else why
@@ -133,7 +147,9 @@ def _answer(key: Key) -> str:
 def _documents(seen: Look, *, revealed: bool) -> list[tuple[str, str]]:
     key, work = seen.key, seen.work
     documents: list[tuple[str, Any]] = []
-    if key.body is not None:
+    if key.body and key.settled_by == "message":
+        documents.append(("The message as it came", _open(key.body)))
+    elif key.body is not None and key.settled_by != "message":
         documents.append(
             (f"Answer to the caller ({key.status}, {key.content_type})", _open(key.body))
         )

@@ -19,27 +19,28 @@ from django.views.decorators.cache import never_cache
 from idempotency.admin import audit, search
 from idempotency.admin.acting import Offer, allowed, applicable, back, perform, require
 from idempotency.admin.actions import ACTIONS
+from idempotency.admin.alarms import unhandled_of
 from idempotency.admin.base import ConsoleAdmin
 from idempotency.admin.bulk import BulkPages
-from idempotency.admin.cells import badge, headline, since, two_lines
-from idempotency.admin.detail import Look, glance, look, page
+from idempotency.admin.cells import badge, caller, headline, since, two_lines
+from idempotency.admin.detail import BODIES, Look, glance, look, page
+from idempotency.admin.events import HANDLE
 from idempotency.admin.export import as_csv
 from idempotency.admin.filters import AgeFilter, KeyState
+from idempotency.admin.known import note
+from idempotency.admin.occurrences import title_of
+from idempotency.admin.related import doubles, doubles_of, related
 from idempotency.http.header import mask
 from idempotency.models import Key
 
-# What no list needs to read from disk.
-_BODIES = (
-    *("body", "headers", "fingerprint", "fingerprint_parts", "evidence", "traceparent"),
-    *("work__input", "work__result"),
-)
+_BODIES = (*BODIES, "work__input", "work__result")
 
 
 class KeyAdmin(BulkPages, ConsoleAdmin):
     """The list of keys, and the page of each."""
 
     change_list_template = "admin/idempotency/change_list.html"
-    list_display = ("state_shown", "about", "seen", "names")
+    list_display = ("state_shown", "about", "seen", "caller_shown", "names")
     list_display_links = ("about",)
     list_filter = (KeyState, AgeFilter)
     # What is searched is up to `search.keys_for`; Django shows the box if there is a field.
@@ -78,6 +79,11 @@ class KeyAdmin(BulkPages, ConsoleAdmin):
     def seen(self, key: Key) -> SafeString:
         """Show when the key was claimed first."""
         return since(key.created_at)
+
+    @admin.display(description="Caller")
+    def caller_shown(self, key: Key) -> str:
+        """Show who called."""
+        return caller(glance(key))
 
     @admin.display(description="Reference and key")
     def names(self, key: Key) -> SafeString:
@@ -129,7 +135,7 @@ class KeyAdmin(BulkPages, ConsoleAdmin):
         if request.user.has_perm("idempotency.export_keys"):
             tools.append(("Export as CSV", self._address("export", query=query)))
         extra = {"title": "Keys", "tools": tools, **(extra_context or {})}
-        return super().changelist_view(request, extra)
+        return self._explained(request, super().changelist_view(request, extra))
 
     def change_view(
         self,
@@ -189,6 +195,17 @@ class KeyAdmin(BulkPages, ConsoleAdmin):
         """Return the keys that the list with this address shows."""
         return self.get_changelist_instance(request).get_queryset(request)
 
+    def _explained(self, request: HttpRequest, response: HttpResponse) -> HttpResponse:
+        """Add what the host knows of the rows, and say first where one thing was done twice."""
+        if not isinstance(response, TemplateResponse) or "cl" not in (response.context_data or {}):
+            return response
+        rows = list((response.context_data or {})["cl"].result_list)
+        note(rows)
+        if request.GET.get("q", "").strip():
+            for double in doubles(map(glance, rows)):
+                messages.warning(request, double.text)
+        return response
+
     # -- parts -------------------------------------------------------------------------------------
 
     def _detail(self, request: HttpRequest, key: Key, *, revealed: bool = False) -> HttpResponse:
@@ -203,6 +220,10 @@ class KeyAdmin(BulkPages, ConsoleAdmin):
         # Of a settled key nobody expects that something can be done; of an open one they do.
         context["refused"] = [o for o in offers if o.refusal] if key.settled_at is None else []
         context["may_reveal"] = request.user.has_perm("idempotency.view_payload")
+        context["related"] = related(seen)
+        context["doubles"] = doubles_of(seen, context["related"])
+        context["alarms"] = [(event, title_of(event)) for event in unhandled_of(key.pk)]
+        context["may_handle"] = request.user.has_perm(HANDLE)
         return TemplateResponse(request, "admin/idempotency/key/detail.html", context)
 
     def _context(self, request: HttpRequest, seen: Look, *, title: str) -> dict[str, Any]:

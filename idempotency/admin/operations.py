@@ -8,6 +8,7 @@ from django.db import transaction
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
+from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
 from django.utils.safestring import SafeString
 
@@ -17,16 +18,14 @@ from idempotency.admin.actions import ACTIONS
 from idempotency.admin.base import ConsoleAdmin
 from idempotency.admin.bulk import BulkPages
 from idempotency.admin.cells import badge, headline, since
-from idempotency.admin.detail import glance
+from idempotency.admin.detail import BODIES, glance
 from idempotency.admin.filters import AgeFilter, OperationState
+from idempotency.admin.known import note
 from idempotency.conf import conf
 from idempotency.http.header import mask
 from idempotency.models import Key, Operation
 
-_BODIES = (
-    *("input", "result", "key__body", "key__headers", "key__fingerprint", "key__fingerprint_parts"),
-    *("key__evidence", "key__traceparent"),
-)
+_BODIES = ("input", "result", *(f"key__{name}" for name in BODIES))
 
 
 class OperationAdmin(BulkPages, ConsoleAdmin):
@@ -115,7 +114,10 @@ class OperationAdmin(BulkPages, ConsoleAdmin):
                 )
                 tools.append((f"{name.capitalize()} these", f"{address}?{query}"))
         extra = {"title": "Deferred work", "tools": tools, **(extra_context or {})}
-        return super().changelist_view(request, extra)
+        response = super().changelist_view(request, extra)
+        if isinstance(response, TemplateResponse) and "cl" in (response.context_data or {}):
+            note(work.key for work in (response.context_data or {})["cl"].result_list)
+        return response
 
     def change_view(
         self,

@@ -12,14 +12,17 @@ from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
 from django.utils import timezone
 
-from idempotency.admin import chart, search, sentences
+from idempotency.admin import chart, search
 from idempotency.admin.acting import back
-from idempotency.admin.advice import ADVICE, Advice
+from idempotency.admin.alarms import unhandled
 from idempotency.admin.base import COUNTED, CappedCount, ConsoleAdmin
 from idempotency.admin.breakers import breakers, force, known, shown
+from idempotency.admin.detail import BODIES, Look, glance
 from idempotency.admin.forms import BreakerForm
+from idempotency.admin.known import note
 from idempotency.admin.moments import Moment, duration
-from idempotency.admin.situations import OVERDUE_AFTER, situation
+from idempotency.admin.occurrences import Occurrence, occurrence
+from idempotency.admin.situations import OVERDUE_AFTER
 from idempotency.conf import conf
 from idempotency.models import Event, Heartbeat, Key
 from idempotency.operations import heartbeat
@@ -34,6 +37,7 @@ class Tile:
     oldest: str
     tone: str
     query: str
+    model: str = "key"
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +49,13 @@ class Pulse:
     every: str
     setting: str
     last: Moment | None
-    late: bool
+    standing: str
+    """`alive`, `late`, or `not yet due` since beat was started."""
+
+    @property
+    def tone(self) -> str:
+        """The colour of the standing."""
+        return {"alive": "good", "late": "bad"}.get(self.standing, "wait")
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,15 +64,6 @@ class Switch:
 
     name: str
     reason: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class Urgent:
-    """A key that somebody should look at."""
-
-    key: Key
-    line: str
-    advice: Advice
 
 
 class OverviewAdmin(ConsoleAdmin):
@@ -130,7 +131,7 @@ def summary(request: HttpRequest) -> dict[str, Any]:
         "now": Moment.of(now, now=now),
         "tiles": _tiles(now),
         "pulses": _pulses(now),
-        "urgent": _urgent(now),
+        "urgent": _urgent(),
         "alarms": _alarms(now),
         "breakers": shown_breakers,
         "breakers_problem": problem,
@@ -149,6 +150,7 @@ def _tiles(now: datetime) -> list[Tile]:
     waiting = search.waiting(keys)
     return [
         _tile("Need a person", "person", search.person(keys), "needs_person_since", now, "bad"),
+        _alarm_tile(now),
         _tile("Unknown", "unknown", search.unknown(keys), "unknown_since", now, "warn"),
         _tile("Running", "running", search.running(keys), "lease_until", now, "busy"),
         _tile(
@@ -175,8 +177,9 @@ def _tile(label: str, view: str, rows: QuerySet[Key], since: str, now: datetime,
 
 
 def _pulses(now: datetime) -> list[Pulse]:
-    seen = {beat.name: beat.last_ok_at for beat in Heartbeat.objects.using(conf.DATABASE)}
-    silent = heartbeat.silent()
+    beats = {beat.name: beat for beat in Heartbeat.objects.using(conf.DATABASE)}
+    silent, patience = heartbeat.silent(), heartbeat.limits()
+    running_for = _running_for(beats.get("beat"), now) if "beat" not in silent else None
     tasks = {
         "beat": ("keeps the time of all the others", "", ""),
         "broker": ("takes beat's messages to the workers", "", ""),
@@ -186,12 +189,24 @@ def _pulses(now: datetime) -> list[Pulse]:
     }
     pulses = []
     for task, (purpose, every, setting) in tasks.items():
-        at = seen.get(task)
+        at = beats[task].last_ok_at if task in beats else None
         if at is None and task in heartbeat.SIGNS:
             continue
         last = None if at is None else Moment.of(at, now=now)
-        pulses.append(Pulse(task, purpose, every, setting, last, task in silent))
+        standing = "late" if task in silent else "alive"
+        if standing == "late" and running_for is not None and running_for < patience[task]:
+            standing = "not yet due"
+        pulses.append(Pulse(task, purpose, every, setting, last, standing))
     return pulses
+
+
+def _running_for(beat: Heartbeat | None, now: datetime) -> float | None:
+    """Return for how many seconds beat has been running, where it says when it began."""
+    try:
+        began = datetime.fromisoformat((beat.detail if beat else {})["began"])
+        return (now - began).total_seconds()
+    except (KeyError, TypeError, ValueError):
+        return None
 
 
 def _switches(request: HttpRequest) -> list[Switch]:
@@ -199,18 +214,32 @@ def _switches(request: HttpRequest) -> list[Switch]:
     return [] if hook is None else [Switch(one.name, one.reason()) for one in hook(request)]
 
 
-def _urgent(now: datetime) -> list[Urgent]:
-    keys = Key.objects.using(conf.DATABASE).defer("body", "headers", "evidence")
+def _urgent() -> list[Look]:
+    keys = Key.objects.using(conf.DATABASE).defer(*BODIES).select_related("work")
     rows = [*search.person(keys).order_by("needs_person_since")[:10]]
     rows += (
         search.unknown(keys)
         .filter(needs_person_since=None)
         .order_by("unknown_since")[: 10 - len(rows)]
     )
-    found = [(key, situation(key, now=now)) for key in rows]
-    return [Urgent(key, sentences.sentence(key, how, now=now), ADVICE[how]) for key, how in found]
+    note(rows)
+    return [glance(key) for key in rows]
 
 
-def _alarms(now: datetime) -> list[tuple[Event, Moment]]:
-    events = Event.objects.using(conf.DATABASE).filter(alarming=True).order_by("-at")[:5]
-    return [(event, Moment.of(event.at, now=now)) for event in events]
+def _alarms(now: datetime) -> list[tuple[Event, Occurrence, Moment]]:
+    events = unhandled().order_by("-at")[:5]
+    return [
+        (event, occurrence(event, revealed=False), Moment.of(event.at, now=now)) for event in events
+    ]
+
+
+def _alarm_tile(now: datetime) -> Tile:
+    found = unhandled().order_by("-at")[: _ALARMS + 1].aggregate(n=Count("pk"), oldest=Min("at"))
+    count = found["n"] if found["n"] <= _ALARMS else CappedCount(_ALARMS)
+    oldest = f"oldest {duration((now - found['oldest']).total_seconds())}" if count else ""
+    tone = "bad" if count else "none"
+    return Tile("Alarms not handled", count, oldest, tone, "alarming=open", "event")
+
+
+_ALARMS = 1_000
+"""Alarms are counted up to here: each is one look whether somebody has handled it."""

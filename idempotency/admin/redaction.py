@@ -27,7 +27,7 @@ _PLAIN = frozenset(
         *("currency", "amount", "created", "created_at", "livemode", "retryable", "safe_new_key"),
     )
 )
-# What the ledger itself writes as evidence: no caller's words are in it.
+# What the ledger and its staff write as evidence, and what a host says in late news: no caller's data is in it.
 _EVIDENCE = frozenset(
     (
         *(
@@ -52,6 +52,8 @@ _EVIDENCE = frozenset(
             "asked",
             "outcome",
         ),
+        *("our_books_said", "about", "said", "expected", "kind", "seen_where", "request_id"),
+        *("breaker", "before", "rows", "list", "event"),
     )
 )
 _SECRET = re.compile(

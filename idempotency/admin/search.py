@@ -18,21 +18,31 @@ MOST = 1_000
 
 HELP = "Exact: order or other reference, payment id, key, gateway reference or key, request id, operation_ref."
 
+HAS_REFERENCE = ~Q(reference="")
+"""In the words of the indexes, which leave out what is empty."""
+
 _LAST_PART = re.compile(r"[^/]+(?=/*$)")
 
 
 def keys_for(term: str) -> list[uuid.UUID]:
     """Return the ids of the keys that the text is an exact name of."""
     text = term.strip().strip('"')
+    found = _called(text)
+    # "order 881" and "#881": what is said on the telephone. It may also be a reference with a space in it.
+    plain = text.split()[-1].lstrip("#") if text.split() else ""
+    return found if plain in ("", text) else list(dict.fromkeys([*found, *_called(plain)]))
+
+
+def _called(text: str) -> list[uuid.UUID]:
     last = _LAST_PART.search(text)
     keys = Key.objects.using(conf.DATABASE)
     steps = Step.objects.using(conf.DATABASE)
     arms: list[QuerySet[Any, tuple[uuid.UUID]]] = [
         keys.filter(key=text).values_list("pk"),
         # The indexes leave out what is empty, so the planner has to hear that this is not.
-        keys.filter(~Q(reference=""), reference=text).values_list("pk"),
+        keys.filter(HAS_REFERENCE, reference=text).values_list("pk"),
         keys.filter(~Q(request_id=""), request_id=text).values_list("pk"),
-        steps.filter(~Q(reference=""), reference=text).values_list("key_id"),
+        steps.filter(HAS_REFERENCE, reference=text).values_list("key_id"),
         steps.filter(downstream_key=text).values_list("key_id"),
     ]
     if last is not None:
@@ -43,6 +53,12 @@ def keys_for(term: str) -> list[uuid.UUID]:
         work = Operation.objects.using(conf.DATABASE)
         arms.append(work.filter(pk=ref).values_list("key_id"))
     return _union(arms)
+
+
+def keys_with_step(reference: str) -> list[uuid.UUID]:
+    """Return the ids of the keys of which a call outside is known there under that reference."""
+    steps = Step.objects.using(conf.DATABASE).filter(HAS_REFERENCE, reference=reference)
+    return list(steps.values_list("key_id", flat=True)[:MOST])
 
 
 def open_keys(*, deferred: bool = False) -> list[uuid.UUID]:

@@ -24,7 +24,12 @@ def sentence(key: Key, found: Situation, *, now: datetime) -> str:
 def standing(key: Key, found: Situation, *, now: datetime) -> str:
     """Return how it stands, without what it is."""
     match found:
-        case Situation.UNKNOWN | Situation.UNFINISHED | Situation.NEEDS_PERSON:
+        case (
+            Situation.UNKNOWN
+            | Situation.UNFINISHED
+            | Situation.NEEDS_PERSON
+            | Situation.STUCK_HALFWAY
+        ):
             return _unknown(key, found, now)
         case Situation.RUNNING | Situation.LAPSED:
             return _held(key, found, now)
@@ -38,8 +43,12 @@ _Settled = Literal[
     Situation.COMPLETED,
     Situation.REFUSED,
     Situation.GAVE_UP,
+    Situation.CANCELLED,
     Situation.RELEASED,
+    Situation.TAKEN_IN,
     Situation.LATE_NEWS,
+    Situation.DONE_TWICE,
+    Situation.DONE_DIFFERENTLY,
 ]
 
 
@@ -50,11 +59,16 @@ def _settled(key: Key, found: _Settled, at: str) -> str:
         case Situation.REFUSED:
             return f"refused at {at}{_answered(key)}; nothing happened"
         case Situation.GAVE_UP:
-            return f"ended at {at} with an error"
+            return f"given up at {at}; nothing happened"
+        case Situation.CANCELLED:
+            return f"cancelled at {at} by {who(key.settled_by)}; nothing happened"
+        case Situation.TAKEN_IN:
+            return f"taken in at {at}"
         case Situation.RELEASED:
             return f"nothing happened, settled at {at}; the same key may be tried again"
-        case Situation.LATE_NEWS:
-            return f"settled at {at}, but late news contradicts it: {key.needs_person_reason}"
+        case Situation.LATE_NEWS | Situation.DONE_TWICE | Situation.DONE_DIFFERENTLY:
+            settled = "settled" if found is Situation.LATE_NEWS else "done"
+            return f"{settled} at {at}, but: {key.needs_person_reason.rstrip('.')}"
         case _:
             assert_never(found)
 
@@ -78,7 +92,7 @@ def _due(key: Key, found: Situation, now: datetime) -> str:
 def _unknown(key: Key, found: Situation, now: datetime) -> str:
     half = "half done" if found is Situation.UNFINISHED or key.unfinished else "unknown"
     line = f"{half} since {_at(key.unknown_since, now)}"
-    if found is Situation.NEEDS_PERSON:
+    if found in (Situation.NEEDS_PERSON, Situation.STUCK_HALFWAY):
         why = key.needs_person_reason.rstrip(".")
         line += f", needs a person ({why})" if why else ", needs a person"
     if key.next_lookup_at is None:
@@ -86,6 +100,11 @@ def _unknown(key: Key, found: Situation, now: datetime) -> str:
     if key.next_lookup_at <= now:
         return f"{line}, next look-up due now"
     return f"{line}, next look-up {_far(key.next_lookup_at, now)}"
+
+
+def who(settled_by: str) -> str:
+    """Return who settled a key, for people: a caller is named by its scope elsewhere on the page."""
+    return "the caller" if settled_by.startswith("caller ") else settled_by or "?"
 
 
 def _answered(key: Key) -> str:

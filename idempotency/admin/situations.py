@@ -5,14 +5,17 @@ from datetime import datetime
 
 from idempotency.ledger import census
 from idempotency.models import Key
-from idempotency.types import State
+from idempotency.types import News, State
 
 
 class Situation(enum.StrEnum):
     """What a person has to know about a key first."""
 
     LATE_NEWS = "late-news"
+    DONE_TWICE = "done-twice"
+    DONE_DIFFERENTLY = "done-differently"
     NEEDS_PERSON = "needs-person"
+    STUCK_HALFWAY = "stuck-halfway"
     UNFINISHED = "unfinished"
     UNKNOWN = "unknown"
     LAPSED = "lapsed"
@@ -20,9 +23,11 @@ class Situation(enum.StrEnum):
     OVERDUE = "overdue"
     WAITING = "waiting"
     GAVE_UP = "gave-up"
+    CANCELLED = "cancelled"
     REFUSED = "refused"
     COMPLETED = "completed"
     RELEASED = "released"
+    TAKEN_IN = "taken-in"
 
 
 OVERDUE_AFTER = census.LATE_AFTER
@@ -38,18 +43,33 @@ def situation(key: Key, *, now: datetime, error: object = None) -> Situation:
     match State(key.state):
         case State.UNKNOWN:
             if key.needs_person_since is not None:
-                return Situation.NEEDS_PERSON
+                return Situation.STUCK_HALFWAY if key.unfinished else Situation.NEEDS_PERSON
             return Situation.UNFINISHED if key.unfinished else Situation.UNKNOWN
         case State.IN_PROGRESS:
             return _in_progress(key, now)
-        case State.COMPLETED:
-            if key.needs_person_since is not None:
-                return Situation.LATE_NEWS
-            if key.deferred:
-                return Situation.GAVE_UP if error is not None else Situation.COMPLETED
-            return Situation.REFUSED if (key.status or 0) >= 400 else Situation.COMPLETED
-        case State.RELEASED:
-            return Situation.RELEASED if key.needs_person_since is None else Situation.LATE_NEWS
+        case State.COMPLETED if key.needs_person_since is None:
+            return _completed(key, error)
+        case State.RELEASED if key.needs_person_since is None:
+            return Situation.RELEASED
+        case State.COMPLETED | State.RELEASED:
+            # The ledger itself wrote the sentence, so it tells which news it was.
+            return _NEWS.get(key.needs_person_reason, Situation.LATE_NEWS)
+
+
+_NEWS = {
+    News.TWICE.sentence: Situation.DONE_TWICE,
+    News.DIFFERENT.sentence: Situation.DONE_DIFFERENTLY,
+}
+_BADLY = {"gave-up": Situation.GAVE_UP, "cancelled": Situation.CANCELLED}
+
+
+def _completed(key: Key, error: object) -> Situation:
+    if key.settled_by == "message":
+        return Situation.TAKEN_IN
+    if key.deferred:
+        code = error.get("code") if isinstance(error, dict) else None
+        return Situation.COMPLETED if error is None else _BADLY.get(str(code), Situation.REFUSED)
+    return Situation.REFUSED if (key.status or 0) >= 400 else Situation.COMPLETED
 
 
 def _in_progress(key: Key, now: datetime) -> Situation:

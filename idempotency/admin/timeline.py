@@ -4,8 +4,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from idempotency.admin import sentences
 from idempotency.admin.moments import Moment
-from idempotency.admin.redaction import evidence, shown
+from idempotency.admin.occurrences import occurrence
+from idempotency.admin.redaction import evidence
+from idempotency.admin.situations import Situation
 from idempotency.conf import conf
 from idempotency.http.header import mask
 from idempotency.models import Event, Key, Operation, Sender, Step
@@ -37,11 +40,17 @@ class Call:
 
 
 def timeline(
-    key: Key, work: Operation | None, calls: list[Call], *, now: datetime, revealed: bool
+    key: Key,
+    work: Operation | None,
+    calls: list[Call],
+    *,
+    found: Situation,
+    now: datetime,
+    revealed: bool,
 ) -> list[Line]:
     """Return the story of a key, the first line first."""
     lines = [
-        *_of_key(key, revealed),
+        *_of_key(key, found, revealed),
         *_of_work(work, revealed),
         *(line for call in calls for line in _of_call(call, revealed)),
         *_of_events(key, revealed),
@@ -66,7 +75,15 @@ def calls_of(key: Key) -> list[Call]:
 # -- the key itself ----------------------------------------------------------------------------------------------------
 
 
-def _of_key(key: Key, revealed: bool) -> Iterator[Line]:
+_SETTLED = {
+    Situation.REFUSED: "Closed as refused: nothing happened",
+    Situation.GAVE_UP: "Closed as given up: nothing happened",
+    Situation.CANCELLED: "Closed as cancelled: nothing happened",
+    Situation.TAKEN_IN: "Message taken in",
+}
+
+
+def _of_key(key: Key, found: Situation, revealed: bool) -> Iterator[Line]:
     again = "" if key.generation == 1 else f" again, after its time to live (life {key.generation})"
     asked = {"request id": mask(key.request_id), "trace": key.traceparent}
     yield Line(key.created_at, f"Key claimed{again}", key.scope, facts=_told(asked))
@@ -80,11 +97,15 @@ def _of_key(key: Key, revealed: bool) -> Iterator[Line]:
         why = _told({"why": key.needs_person_reason})
         yield Line(key.needs_person_since, "A person is needed", tone="bad", facts=why)
     if key.settled_at is not None:
-        answered = {} if key.status is None or key.deferred else {"answer": str(key.status)}
+        without = key.status is None or key.deferred or key.settled_by == "message"
+        answered = {} if without else {"answer": str(key.status)}
         facts, rest = evidence(key.evidence, revealed=revealed)
-        what = "completed" if key.state == State.COMPLETED else "released: nothing happened"
-        told = answered | facts
-        yield Line(key.settled_at, f"Settled as {what}", f"by {key.settled_by}", "good", told, rest)
+        done = "Settled as completed" if key.state == State.COMPLETED else _RELEASED
+        what, by = _SETTLED.get(found, done), f"by {sentences.who(key.settled_by)}"
+        yield Line(key.settled_at, what, by, "good", answered | facts, rest)
+
+
+_RELEASED = "Settled as released: nothing happened"
 
 
 def _of_work(work: Operation | None, revealed: bool) -> Iterator[Line]:
@@ -100,12 +121,8 @@ def _of_work(work: Operation | None, revealed: bool) -> Iterator[Line]:
         error = {"last error": mask(work.last_error)} if work.last_error else {}
         yield Line(work.updated_at, "Runs so far", facts={"begun": begun, **error})
     if work.error is not None:
-        yield Line(
-            work.updated_at,
-            "Work ended with an error",
-            tone="bad",
-            evidence=shown(work.error, revealed=revealed),
-        )
+        facts, rest = evidence(work.error, revealed=revealed)
+        yield Line(work.updated_at, "The work ended without being done", "", "warn", facts, rest)
 
 
 # -- outside calls -----------------------------------------------------------------------------------------------------
@@ -165,34 +182,12 @@ def _of_sender(sender: Sender, name: str, revealed: bool) -> Iterator[Line]:
 
 # -- events ------------------------------------------------------------------------------------------------------------
 
-_KINDS = {
-    "asked": "The gateway was asked, by hand",
-    "retried": "A person let the work begin again",
-    "cancelled": "A person cancelled the work",
-    "settled-by-hand": "A person settled it",
-    "late-news": "Late news: it happened although the key says otherwise",
-    "staff-ask": "Somebody asked the gateway from this console",
-    "staff-settle": "Somebody settled it by hand from this console",
-    "staff-retry": "Somebody started a new cycle of runs",
-    "staff-cancel": "Somebody cancelled the work",
-    "staff-refused": "Refused: what was asked for is not allowed now",
-    "staff-reveal": "Somebody looked at the stored data",
-}
-
 
 def _of_events(key: Key, revealed: bool) -> Iterator[Line]:
     events = Event.objects.using(conf.DATABASE).filter(key_id=key.pk).order_by("-pk")[:MOST]
     for event in events:
-        detail = {name: value for name, value in event.detail.items() if name != "form"}
-        facts, rest = evidence(detail, revealed=revealed)
-        told = _told({"reason": mask(event.reason)}) | facts
-        tone = "bad" if event.alarming else ""
-        yield Line(event.at, event_title(event), event.actor, tone, told, rest)
-
-
-def event_title(event: Event) -> str:
-    """Return what kind of event it was, as a sentence."""
-    return _KINDS.get(event.kind, event.kind.replace("-", " ").capitalize())
+        said = occurrence(event, revealed=revealed)
+        yield Line(event.at, said.title, event.actor, said.tone, said.facts, said.rest)
 
 
 def _told(facts: Mapping[str, str]) -> dict[str, str]:

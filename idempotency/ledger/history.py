@@ -9,6 +9,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 
 from idempotency import telemetry
 from idempotency.ledger.writing import after_commit
+from idempotency.types import News
 
 
 def record(
@@ -30,19 +31,57 @@ def record(
         )
 
 
-def refused_repeat(
-    *, connection: BaseDatabaseWrapper, key_id: uuid.UUID, detail: Mapping[str, Any]
+def repeated(
+    *, connection: BaseDatabaseWrapper, key_id: uuid.UUID, kind: str, detail: Mapping[str, Any]
 ) -> None:
-    """Record that a repeat was refused, and why; the same once a minute at most, however often it comes."""
+    """Record that a request came again; the same at most once a minute, however often it comes.
+
+    Args:
+        kind: `refused-repeat` or `replayed`; of replays `MOST_REPLAYS` are kept, for events are never deleted.
+    """
+    _unless_known(connection, key_id, kind, "request", detail, seconds=60)
+
+
+def looked_up(
+    *, connection: BaseDatabaseWrapper, key_id: uuid.UUID, decision: str, detail: str
+) -> None:
+    """Record a look-up that settled nothing; the same at most once an hour: an outage may last for days."""
+    told = {"decision": decision, "detail": detail[:300]}
+    _unless_known(connection, key_id, "looked-up", "reconciler", told, seconds=3_600)
+
+
+MOST_REPLAYS = 50
+"""Replays of one key on record; who repeats more often than that is no longer asked about."""
+
+
+def _unless_known(
+    connection: BaseDatabaseWrapper,
+    key_id: uuid.UUID,
+    kind: str,
+    actor: str,
+    detail: Mapping[str, Any],
+    *,
+    seconds: float,
+) -> None:
     with connection.cursor() as cursor:
         cursor.execute(
             """
             INSERT INTO idempotency_event (key_id, kind, actor, reason, detail, alarming)
-            SELECT %(key)s, 'refused-repeat', 'request', '', %(detail)s, false WHERE NOT EXISTS (
-                SELECT FROM idempotency_event WHERE key_id = %(key)s AND kind = 'refused-repeat'
-                AND detail = %(detail)s AND at > clock_timestamp() - interval '1 minute')
+            SELECT %(key)s, %(kind)s, %(actor)s, '', %(detail)s, false WHERE NOT EXISTS (
+                SELECT FROM idempotency_event WHERE key_id = %(key)s AND kind = %(kind)s
+                AND (detail = %(detail)s OR kind = 'replayed')
+                AND at > clock_timestamp() - %(seconds)s * interval '1 second')
+            AND (%(kind)s <> 'replayed' OR (
+                SELECT count(*) FROM idempotency_event WHERE key_id = %(key)s AND kind = 'replayed') < %(most)s)
             """,
-            {"key": key_id, "detail": json.dumps(dict(detail), sort_keys=True)},
+            {
+                "key": key_id,
+                "kind": kind,
+                "actor": actor,
+                "detail": json.dumps(dict(detail), sort_keys=True),
+                "seconds": seconds,
+                "most": MOST_REPLAYS,
+            },
         )
 
 
@@ -53,6 +92,7 @@ def late_news(
     state: str,
     actor: str,
     detail: Mapping[str, Any],
+    news: News = News.OTHERWISE,
 ) -> None:
     """Record that something happened which the key's state does not say, and call a person (R39)."""
     record(
@@ -60,15 +100,56 @@ def late_news(
         key_id=key_id,
         kind="late-news",
         actor=actor,
-        reason=f"It happened, while the key was {state}.",
-        detail=detail,
+        reason=news.sentence if key_id is None else f"{news.sentence} The key was {state}.",
+        detail={"news": news.value, **detail},
         alarming=True,
     )
     with connection.cursor() as cursor:
         cursor.execute(
             "UPDATE idempotency_key SET needs_person_since = COALESCE(needs_person_since, clock_timestamp()), "
             "needs_person_reason = %s WHERE id = %s AND state <> 'in_progress'",
-            ["It happened at the other side after the key was settled otherwise.", key_id],
+            [news.sentence, key_id],
         )
     told = "" if key_id is None else str(key_id)
     after_commit(connection, telemetry.LateNews(heard_by=actor, state=state, key_id=told))
+
+
+def handled(
+    *, connection: BaseDatabaseWrapper, event_id: int, actor: str, reason: str, form: uuid.UUID
+) -> bool:
+    """Record that a person has seen to an alarming event; its key needs nobody any more once all of them are seen to.
+
+    Args:
+        form: the key of the form that says so: the same one counts once.
+
+    Returns: whether it was recorded; not, where somebody was first, or there is no such alarm.
+    """
+    said: dict[str, Any] = {
+        "event": event_id,
+        "actor": actor[:150],
+        "reason": reason,
+        "form": str(form),
+    }
+    with connection.cursor() as cursor:
+        cursor.execute(_HANDLED, said)
+        row = cursor.fetchone()
+        if row is not None:
+            cursor.execute(_NEEDS_NOBODY, {"key": row[0]})
+    return row is not None
+
+
+_HANDLED = """
+INSERT INTO idempotency_event (key_id, kind, actor, reason, detail, alarming)
+SELECT key_id, 'handled', %(actor)s, %(reason)s, jsonb_build_object('handles', id::text, 'form', %(form)s::text), false
+FROM idempotency_event WHERE id = %(event)s AND alarming
+ON CONFLICT DO NOTHING RETURNING key_id
+"""
+
+# A key that is not settled needs a person for another reason, too.
+_NEEDS_NOBODY = """
+UPDATE idempotency_key AS k SET needs_person_since = NULL, needs_person_reason = ''
+WHERE k.id = %(key)s AND k.settled_at IS NOT NULL AND NOT EXISTS (
+    SELECT FROM idempotency_event AS e WHERE e.key_id = k.id AND e.alarming AND NOT EXISTS (
+        SELECT FROM idempotency_event AS h
+        WHERE h.detail ? 'handles' AND h.detail ->> 'handles' = e.id::text))
+"""

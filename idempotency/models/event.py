@@ -20,12 +20,19 @@ class Event(models.Model):
     alarming = models.BooleanField(default=False)
 
     class Meta:
+        permissions = [("handle_event", "Can mark an alarm as handled")]
         constraints = [
             # A form of the console acts once, however often it is sent: its key is made when it is rendered.
             models.UniqueConstraint(
                 KT("detail__form"),
                 condition=Q(detail__has_key="form"),
                 name="idempotency_event_form_once",
+            ),
+            # An alarm is seen to once, whoever presses the button at the same time.
+            models.UniqueConstraint(
+                KT("detail__handles"),
+                condition=Q(detail__has_key="handles"),
+                name="idempotency_event_handled_once",
             ),
         ]
         indexes = [

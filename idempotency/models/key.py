@@ -78,6 +78,7 @@ class Key(models.Model):
             ("view_payload", "Can see stored answers and payloads"),
             ("lookup_key", "Can ask the gateway now"),
             ("settle_key", "Can settle a key by hand"),
+            ("rerun_message", "Can run a received message again"),
             ("export_keys", "Can export keys"),
             ("control_breaker", "Can force a circuit breaker"),
         ]

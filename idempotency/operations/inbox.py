@@ -42,6 +42,7 @@ def consume(
     *,
     fingerprint: bytes = b"",
     operation: str = OPERATION,
+    message: bytes = b"",
 ) -> Iterator[Claim | None]:
     """Work on a message once: the block's effects and the memory of the message commit together.
 
@@ -53,6 +54,8 @@ def consume(
         message_id: the sender's id, the same in every copy; 1 to 255 characters.
         fingerprint: the message's bytes, where the sender might use an id twice.
         operation: a permanent name under which staff find such messages, and a resolver is registered.
+        message: the message as it came; it is kept as an answer would be, so that staff can have it run again by the
+            `message_handler` of its source.
 
     Raises:
         MessageRefused: another copy is being worked on, or its outcome is not known: let the sender repeat it.
@@ -69,7 +72,7 @@ def consume(
         )
         if isinstance(found, acquire.Won):
             claim = Claim(identity=identity, phases=phases, won=found)
-            with settling(claim=claim, settler=_MessageSettler()):
+            with settling(claim=claim, settler=_MessageSettler(message)):
                 yield claim
             return
         phases.roll_back()
@@ -157,10 +160,13 @@ class _Digest:
 
 
 class _MessageSettler:
-    """Writes the endings of one message. It has no answer: that it is done is all there is to keep."""
+    """Writes the endings of one message. It has no answer: that it is done is kept, and what it said."""
 
-    _answer = Answer(status=204, body=b"", content_type="")
     _settlement = values.Settlement(by="message")
+
+    def __init__(self, message: bytes) -> None:
+        kept = message if len(message) <= conf.MAX_RESPONSE_BYTES else b""
+        self._answer = Answer(status=204, body=kept, content_type="")
 
     def is_failure(self, value: Any) -> bool:
         return False
@@ -173,6 +179,7 @@ class _MessageSettler:
             answer=self._answer,
             settlement=self._settlement,
             called=claim.may_have_called(),
+            about=claim.about,
         )
 
     def is_final(self, error: BaseException) -> bool:

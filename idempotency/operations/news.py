@@ -13,7 +13,7 @@ from django.db import connections
 from idempotency import tracing
 from idempotency.conf import conf
 from idempotency.ledger import history
-from idempotency.types import State
+from idempotency.types import News, State
 
 
 def heard_of(*, key_id: uuid.UUID, step: str, reference: str) -> State | None:
@@ -46,16 +46,28 @@ SELECT state, traceparent FROM k
 """
 
 
-def late_news(*, key_id: uuid.UUID | None, actor: str, detail: Mapping[str, Any]) -> None:
+def late_news(
+    *,
+    key_id: uuid.UUID | None,
+    actor: str,
+    detail: Mapping[str, Any],
+    news: News = News.OTHERWISE,
+) -> None:
     """Record that something happened outside which the key's settlement does not say, and call a person (R39).
 
     Args:
         key_id: None where nobody knows of which key it is.
-        detail: plain JSON: what was heard, and what our books had said.
+        detail: plain JSON: what was heard, and what our books had said. Staff read `gateway_reference`, `about`,
+            `kind`, `our_books_said`, `said` and `expected` at once; the rest is shown to whoever may see values.
+        news: what is wrong, which decides what staff are told to do.
     """
     connection = connections[conf.DATABASE]
     with connection.cursor() as cursor:
         cursor.execute("SELECT state FROM idempotency_key WHERE id = %s", [key_id])
         row = cursor.fetchone()
-    state = row[0] if row else "not known"
-    history.late_news(connection=connection, key_id=key_id, state=state, actor=actor, detail=detail)
+    state = row[0] if row else "purged"
+    if key_id is None:
+        state, news = "not known", News.UNRECORDED
+    history.late_news(
+        connection=connection, key_id=key_id, state=state, actor=actor, detail=detail, news=news
+    )

@@ -9,7 +9,7 @@ from idempotency.conf import conf
 from idempotency.ledger import lookups, settlement
 from idempotency.reconciliation.later import put_off
 from idempotency.reconciliation.report import Report
-from idempotency.reconciliation.single import reconcile
+from idempotency.reconciliation.single import note, reconcile
 
 logger = logging.getLogger(__name__)
 
@@ -40,7 +40,9 @@ def _safely(key_id: uuid.UUID) -> Report:
     except Exception as error:
         logger.exception("Key %s could not be reconciled", key_id)
         put_off(key_id, answered=False)
-        return Report(key_id, "unreachable", None, f"{type(error).__name__}: {error}")
+        report = Report(key_id, "unreachable", None, f"{type(error).__name__}: {error}")
+        note(report)
+        return report
 
 
 def _dry(key_id: uuid.UUID) -> Report:

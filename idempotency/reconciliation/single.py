@@ -7,7 +7,7 @@ from django.db import connections
 from idempotency import telemetry, tracing
 from idempotency.conf import conf
 from idempotency.exceptions import CallError
-from idempotency.ledger import lookups
+from idempotency.ledger import history, lookups
 from idempotency.ledger.evidence import Snapshot
 from idempotency.ledger.phases import phase
 from idempotency.operations.registry import Resolver, resolver_of
@@ -19,8 +19,11 @@ from idempotency.reconciliation.watch import watch
 from idempotency.resilience import Deadline, deadline_scope
 from idempotency.types import LookUp, State
 
+RECONCILER = "reconciler"
+_SETTLED_NOTHING = frozenset({"not-yet", "pending", "unreachable", "needs-person", "unfinished"})
 
-def reconcile(*, key_id: uuid.UUID, by: str = "reconciler") -> Report:
+
+def reconcile(*, key_id: uuid.UUID, by: str = RECONCILER) -> Report:
     """Find out what happened to one key and settle it if that is known."""
     seen = lookups.snapshot(connection=connections[conf.DATABASE], key_id=key_id)
     if seen is None:
@@ -29,8 +32,21 @@ def reconcile(*, key_id: uuid.UUID, by: str = "reconciler") -> Report:
     with tracing.span("reconcile", of=seen.traceparent, operation=operation, key_id=str(key_id)):
         report = _reconcile(seen, by)
         tracing.mark(decision=report.decision)
+        if by == RECONCILER and report.decision in _SETTLED_NOTHING:
+            note(report)
     telemetry.emit(telemetry.KeyReconciled(report.decision, str(key_id)))
     return report
+
+
+def note(report: Report) -> None:
+    """Let staff see that somebody looked, and what came of it; what settles a key is in its settlement."""
+    with phase(using=conf.DATABASE) as phases:
+        history.looked_up(
+            connection=phases.connection,
+            key_id=report.key_id,
+            decision=report.decision,
+            detail=report.detail,
+        )
 
 
 def _reconcile(seen: Snapshot, by: str) -> Report:

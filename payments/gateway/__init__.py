@@ -35,6 +35,7 @@ __all__ = [
     "RefundRequest",
     "gateway",
     "read_event",
+    "read_kept_event",
     "refusal",
     "using",
 ]
@@ -69,6 +70,13 @@ def read_event(*, body: bytes, signature: str) -> Event | None:
     from payments.gateway.stripe import events
 
     return events.read(body=body, signature=signature)
+
+
+def read_kept_event(body: bytes) -> Event | None:
+    """Return what a message tells that was signed when it came, and has been kept since."""
+    from payments.gateway.stripe import events
+
+    return events.parse(body)
 
 
 @contextmanager

@@ -8,7 +8,7 @@ from payments.services.charging import (
     finish_payment,
     record_charge,
 )
-from payments.services.news import follow_up, take_in
+from payments.services.news import follow_up, headline, take_in
 from payments.services.payouts import (
     PAYOUT,
     RECIPIENT,
@@ -46,6 +46,7 @@ __all__ = [
     "end_refund",
     "finish_payment",
     "follow_up",
+    "headline",
     "issue_receipt",
     "record_charge",
     "record_payout",

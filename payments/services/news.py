@@ -15,11 +15,12 @@ from django.db.models.functions import Now
 
 from idempotency.exceptions import CallError
 from idempotency.operations import heard_of, late_news
-from idempotency.types import Absent, Applied, LookUp, Pending, Rejected, State
+from idempotency.types import Absent, Applied, LookUp, News, Pending, Rejected, State
 from payments.conf import conf
 from payments.exceptions import RefundTooLarge
 from payments.gateway import Event, Kind, Movement, Progress, gateway
 from payments.models import Payment, Payout, Refund
+from payments.money import shown
 from payments.services.charging import CHARGE, refusal_status
 from payments.services.constraints import verdicts
 from payments.services.payouts import PAYOUT
@@ -41,12 +42,29 @@ def take_in(event: Event) -> None:
     row = _find(event)
     if row is None:
         _unknown_money(event)
-    elif row.status == "pending" and _tell_the_ledger(row, event) in _OPEN:
         return
-    elif row.gateway_reference not in (None, event.gateway_id):
+    ours = row.gateway_reference in (None, event.gateway_id)
+    if ours:
+        _compare(row, event.said, event.gateway_id, heard_by="event")
+    if row.status == "pending" and _tell_the_ledger(row, event) in _OPEN:
+        return
+    if not ours:
         _other_money(row, event)
     else:
         _write(row, event.said, event.gateway_id, heard_by="event")
+
+
+def headline(event: Event) -> str:
+    """Return in one line what an event tells, for staff."""
+    match event.said:
+        case Applied(result=result):
+            movement = Movement.of(result.record)
+            money = shown(movement.amount, movement.currency)
+            return f"Event of the gateway: {event.kind.value} of {money} {movement.status.value}"
+        case Rejected(code=code):
+            return f"Event of the gateway: {event.kind.value} refused ({code[:60]})"
+        case _:
+            return f"Event of the gateway: {event.kind.value}, nothing decided"
 
 
 def follow_up(*, limit: int = 50) -> int:
@@ -131,22 +149,52 @@ def _refusal(row: Row, code: str) -> dict[str, str]:
 # -- what is raised ----------------------------------------------------------------------------------------------------
 
 
-def _late(row: Row, before: str, gateway_id: str, heard_by: str) -> None:
+def _late(
+    row: Row, before: str, gateway_id: str, heard_by: str, news: News = News.OTHERWISE
+) -> None:
     said = {"gateway_reference": gateway_id, "our_books_said": before, "about": str(row)}
-    late_news(key_id=row.key_id, actor=heard_by, detail=said)
+    late_news(key_id=row.key_id, actor=heard_by, detail=said, news=news)
 
 
 def _other_money(row: Row, event: Event) -> None:
     """Raise that the gateway moved money a second time for one row; the row keeps the first."""
     if isinstance(event.said, Applied):
-        _late(row, f"{row.status} by {row.gateway_reference}", event.gateway_id, "event")
+        before = f"{row.status} by {row.gateway_reference}"
+        _late(row, before, event.gateway_id, "event", News.TWICE)
+
+
+def _compare(row: Row, said: LookUp, gateway_id: str, *, heard_by: str) -> None:
+    """Raise that another sum has moved than was asked for; that it has moved is written down all the same."""
+    if not isinstance(said, Applied):
+        return
+    movement = Movement.of(said.result.record)
+    currency = row.payment.currency if isinstance(row, Refund) else row.currency
+    if (movement.amount, movement.currency) == (row.amount, currency):
+        return
+    late_news(
+        key_id=row.key_id,
+        actor=heard_by,
+        news=News.DIFFERENT,
+        detail={
+            "gateway_reference": gateway_id,
+            "said": shown(movement.amount, movement.currency),
+            "expected": shown(row.amount, currency),
+            "about": str(row),
+        },
+    )
 
 
 def _unknown_money(event: Event) -> None:
     """Raise money that moved without a row of ours (F9)."""
     if isinstance(event.said, Applied):
-        detail = {"gateway_reference": event.gateway_id, "reference": event.reference}
-        late_news(key_id=None, actor="event", detail={"kind": event.kind.value, **detail})
+        movement = Movement.of(event.said.result.record)
+        detail = {
+            "kind": event.kind.value,
+            "gateway_reference": event.gateway_id,
+            "said": shown(movement.amount, movement.currency),
+            "reference": event.reference,
+        }
+        late_news(key_id=None, actor="event", detail=detail)
 
 
 # -- asking again ------------------------------------------------------------------------------------------------------
@@ -176,4 +224,7 @@ def _finish_unchanged(row: Row, said: Applied | Rejected) -> bool:
     if isinstance(said, Rejected):
         status, why = _refused_status(row, said.code), _refusal(row, said.code)
         return row.move_unchanged(status, **why, settled_at=Now())
-    return bool(_applied(row, Movement.of(said.result.record), unchanged=True))
+    moved = bool(_applied(row, Movement.of(said.result.record), unchanged=True))
+    if moved and row.status == "succeeded":
+        _compare(row, said, row.gateway_reference or "", heard_by="follow-up")
+    return moved

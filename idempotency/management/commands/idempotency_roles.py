@@ -12,6 +12,8 @@ _OPERATIONS = (
     *(
         "lookup_key",
         "settle_key",
+        "rerun_message",
+        "handle_event",
         "retry_operation",
         "cancel_operation",
         "export_keys",

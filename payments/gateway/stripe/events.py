@@ -33,6 +33,15 @@ def read(*, body: bytes, signature: str) -> Event | None:
         EventUnreadable: it is signed, and yet no event.
     """
     verify(body=body, signature=signature, secret=conf.WEBHOOK_SECRET, now=time.time())
+    return parse(body)
+
+
+def parse(body: bytes) -> Event | None:
+    """Return what an event tells whose signature has been checked, now or when it came.
+
+    Raises:
+        EventUnreadable: it is no event.
+    """
     try:
         told = json.loads(body)
         thing = told["data"]["object"]

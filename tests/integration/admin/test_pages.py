@@ -143,9 +143,9 @@ def test_pages_ask_the_database_a_bounded_number_of_times(login: Login) -> None:
         make_step(each)
     most = {
         OVERVIEW: 20,
-        KEYS: 9,
-        reverse("admin:idempotency_operation_changelist"): 9,
-        detail_of(keys[0]): 10,
+        KEYS: 14,
+        reverse("admin:idempotency_operation_changelist"): 14,
+        detail_of(keys[0]): 16,
     }
     for address, limit in most.items():
         with CaptureQueriesContext(

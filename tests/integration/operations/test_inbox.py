@@ -49,6 +49,16 @@ def test_r40_a_message_counts_once() -> None:
     )
 
 
+def test_a_message_keeps_what_it_is_about_and_itself_unless_it_is_too_long(settings: Any) -> None:
+    settings.IDEMPOTENCY = {**settings.IDEMPOTENCY, "MAX_RESPONSE_BYTES": 5}
+    for name, text in (("short", b"{}"), ("long", b"[1, 2]")):
+        with consume("stripe", name, message=text) as claim:
+            assert claim is not None
+            claim.link(reference="pi_1", summary=f"Event {name}")
+    kept = {key.summary: bytes(key.body or b"") for key in Key.objects.filter(reference="pi_1")}
+    assert kept == {"Event short": b"{}", "Event long": b""}
+
+
 def test_r40_sources_do_not_share_ids() -> None:
     take()
     with consume("adyen", "evt_1") as claim:

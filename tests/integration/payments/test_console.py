@@ -1,4 +1,4 @@
-"""The console's lists of payments: for looking, found by whole numbers, a fixed number of queries."""
+"""The console and payments: lists for looking, found by whole numbers; an order paid twice is seen to be."""
 
 from typing import Any
 
@@ -11,6 +11,7 @@ from django.test.utils import CaptureQueriesContext
 from payments.gateway.fake import FakeGateway
 from payments.models import Payment, Refund
 from tests.integration.payments.conftest import Shop
+from tests.integration.payments.test_deferred import work
 
 pytestmark = pytest.mark.usefixtures("no_broker")
 
@@ -63,6 +64,75 @@ def test_a_list_asks_no_more_for_more_rows(console: Client, shop: Shop, paid: Pa
 
     assert Refund.objects.count() == 7
     assert len(more) <= len(few)
+
+
+# -- one order, paid twice ---------------------------------------------------------------------------------------------
+
+
+def key_page(console: Client, row: Payment) -> str:
+    return console.get(f"/admin/idempotency/key/{row.key_id}/change/").content.decode()
+
+
+def test_two_charges_of_one_order_are_said_on_every_page(
+    console: Client, shop: Shop, fake: FakeGateway
+) -> None:
+    shop.pay()
+    shop.pay(amount=1500)
+    first, second = Payment.objects.order_by("created_at")
+    warning = "Order 881 was paid 2 times: 12.00 UAH"
+    assert warning in console.get("/admin/payments/payment/", {"q": "881"}).content.decode()
+    assert warning in console.get(f"/admin/payments/payment/{first.pk}/change/").content.decode()
+    for mine, other in ((first, second), (second, first)):
+        page = key_page(console, mine)
+        assert "Done 2 times" in page
+        assert f"/admin/idempotency/key/{other.key_id}/change/" in page
+        assert f"/admin/payments/payment/{other.pk}/change/" in page
+
+
+def test_once_one_of_them_is_refunded_nobody_is_warned(
+    console: Client, shop: Shop, fake: FakeGateway
+) -> None:
+    shop.pay()
+    shop.pay()
+    first, second = Payment.objects.order_by("created_at")
+    shop.post(f"/api/payments/{first.pk}/refunds/", {"amount": 1200})
+    work()
+    assert (
+        "paid 2 times" not in console.get("/admin/payments/payment/", {"q": "881"}).content.decode()
+    )
+    page = key_page(console, second)
+    assert "Done 2 times" not in page
+    assert "refunded since: 12.00 UAH of 12.00 UAH" in key_page(console, first)
+
+
+def test_two_merchants_may_have_the_same_order_number(
+    console: Client, shop: Shop, rival: Shop, fake: FakeGateway
+) -> None:
+    shop.pay()
+    rival.pay()
+    assert (
+        "paid 2 times" not in console.get("/admin/payments/payment/", {"q": "881"}).content.decode()
+    )
+    for row in Payment.objects.all():
+        assert "Done 2 times" not in key_page(console, row)
+
+
+def test_part_refunds_of_one_order_are_not_called_double(
+    console: Client, shop: Shop, fake: FakeGateway
+) -> None:
+    payment = Payment.objects.get(pk=shop.pay().json()["id"])
+    for _ in range(2):
+        shop.post(f"/api/payments/{payment.pk}/refunds/", {"amount": 100})
+    work()
+    assert Refund.objects.filter(status="succeeded").count() == 2
+    assert "Done 2 times" not in key_page(console, payment)
+
+
+def test_a_key_s_page_names_merchant_and_user(
+    console: Client, shop: Shop, fake: FakeGateway
+) -> None:
+    shop.pay()
+    assert "shop, user shop" in key_page(console, Payment.objects.get())
 
 
 def found(console: Client, text: str) -> list[Any]:

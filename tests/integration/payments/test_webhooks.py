@@ -3,6 +3,7 @@
 import hashlib
 import hmac
 import json
+import re
 import time
 import uuid
 from collections.abc import Callable
@@ -11,9 +12,15 @@ from typing import Any
 
 import pytest
 from django.conf import LazySettings
+from django.contrib.auth.models import Group, User
+from django.core.management import call_command
+from django.db import connection
+from django.test import Client
 from rest_framework.test import APIClient
 
 from idempotency.models import Event, Key
+from idempotency.operations import NotNow, run_again
+from idempotency.types import Applied, OutsideResult
 from payments import services
 from payments.gateway.fake import Act, FakeGateway
 from payments.models import Payment, Refund
@@ -203,7 +210,160 @@ def test_a_second_charge_for_one_payment_is_raised_and_does_not_replace_the_firs
     send(told(Payment.objects.get(), "succeeded", gateway_id="pi_second"))
 
     assert Payment.objects.get().gateway_reference == first
-    assert [alarm["gateway_reference"] for alarm in alarms()] == ["pi_second"]
+    assert [(alarm["gateway_reference"], alarm["news"]) for alarm in alarms()] == [
+        ("pi_second", "twice")
+    ]
+
+
+def test_an_event_with_another_amount_is_raised_and_what_happened_is_written(
+    processing: Payment,
+) -> None:
+    event = told(processing, "succeeded")
+    event["data"]["object"]["amount"] = 9900
+    assert send(event).status_code == 200
+
+    processing.refresh_from_db()
+    assert processing.status == "succeeded"
+    (alarm,) = alarms()
+    assert (alarm["news"], alarm["said"], alarm["expected"]) == (
+        "different",
+        "99.00 UAH",
+        "12.00 UAH",
+    )
+    assert Key.objects.filter(pk=processing.key_id, needs_person_since__isnull=False).exists()
+
+
+def test_another_amount_for_what_is_settled_or_another_currency_is_raised(
+    shop: Shop, fake: FakeGateway
+) -> None:
+    shop.pay()
+    paid = Payment.objects.get()
+    for changed in ({"amount": 1}, {"currency": "eur"}):
+        event = told(paid, "succeeded")
+        event["data"]["object"] |= changed
+        send(event)
+    assert [(alarm["news"], alarm["said"]) for alarm in alarms()] == [
+        ("different", "0.01 UAH"),
+        ("different", "12.00 EUR"),
+    ]
+
+
+def test_asking_again_raises_another_amount_once(
+    processing: Payment, fake: FakeGateway, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fake.settle(processing.gateway_reference or "", succeeded=True)
+    retrieve = fake.retrieve_charge
+
+    def more(gateway_id: str) -> Any:
+        answer = retrieve(gateway_id)
+        assert isinstance(answer, Applied)
+        said = answer.result
+        return Applied(OutsideResult(said.reference, {**said.record, "amount": 1300}))
+
+    monkeypatch.setattr(fake, "retrieve_charge", more)
+    for finished in (1, 0):
+        Payment.objects.update(updated_at="2020-01-01T00:00Z")
+        assert services.follow_up() == finished
+    assert [(alarm["said"], alarm["expected"]) for alarm in alarms()] == [
+        ("13.00 UAH", "12.00 UAH")
+    ]
+
+
+# -- run again by staff ------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def lost(processing: Payment) -> Key:
+    """An event that was taken in and of whose effect nothing is left, as after a mended bug or a restore."""
+    send(told(processing, "succeeded"))
+    message = Key.objects.get(operation="inbox")
+    with connection.cursor() as cursor:
+        cursor.execute("ALTER TABLE payments_payment DISABLE TRIGGER USER")
+        cursor.execute("UPDATE payments_payment SET status = 'processing', settled_at = NULL")
+        cursor.execute("ALTER TABLE payments_payment ENABLE TRIGGER USER")
+    return message
+
+
+def test_f6_an_old_event_is_run_again_with_a_reason_on_record(
+    lost: Key, processing: Payment
+) -> None:
+    run_again(key_id=lost.pk, actor="olga", reason="The first one met a bug.")
+
+    processing.refresh_from_db()
+    assert processing.status == "succeeded"
+    event = Event.objects.get(kind="run-again")
+    assert (event.key_id, event.actor, event.reason) == (
+        lost.pk,
+        "olga",
+        "The first one met a bug.",
+    )
+
+
+def test_f8_an_event_that_is_run_again_counts_once(processing: Payment) -> None:
+    send(told(processing, "succeeded"))
+    message = Key.objects.get(operation="inbox")
+    processing.refresh_from_db()
+    version = processing.version
+    at_once([partial(run_again, key_id=message.pk, actor="olga", reason="To be sure.")] * 3)
+
+    processing.refresh_from_db()
+    assert (processing.status, processing.version) == ("succeeded", version)
+    # The guard stands: a copy that comes again does nothing.
+    assert Key.objects.filter(operation="inbox").count() == 1
+    assert alarms() == []
+
+
+def test_what_fails_when_it_is_run_again_leaves_nothing(
+    lost: Key, processing: Payment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("payments.services.take_in", lambda event: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        run_again(key_id=lost.pk, actor="olga", reason="To be sure.")
+    assert not Event.objects.filter(kind="run-again").exists()
+
+
+def test_a_message_that_is_not_kept_cannot_be_run_again(lost: Key, shop: Shop) -> None:
+    Key.objects.filter(pk=lost.pk).update(body=None, note="expired")
+    with pytest.raises(NotNow, match="not kept"):
+        run_again(key_id=lost.pk, actor="olga", reason="To be sure.")
+    with pytest.raises(NotNow, match="not a message"):
+        run_again(
+            key_id=Key.objects.exclude(pk=lost.pk).latest("created_at").pk,
+            actor="olga",
+            reason="To be sure.",
+        )
+
+
+def test_staff_run_an_event_again_from_its_page_once(lost: Key, processing: Payment) -> None:
+    client = Client()
+    client.force_login(User.objects.create_superuser("olga"))
+    page = client.get(f"/admin/idempotency/key/{lost.pk}/change/").content.decode()
+    assert "Run the message again" in page
+    assert "Event of the gateway: charge of 12.00 UAH succeeded" in page
+    assert "Ask the gateway now" not in page
+    address = f"/admin/idempotency/key/{lost.pk}/act/rerun/"
+    form = re.findall(r'name="form" value="([^"]+)"', client.get(address).content.decode())[0]
+    data = {"form": form, "reason": "The first one met a bug."}
+    pages = [client.post(address, data, follow=True).content.decode() for _ in range(2)]
+
+    assert "The message was run again" in pages[0]
+    assert "had been sent before" in pages[1]
+    assert Event.objects.filter(kind="run-again").count() == 1
+    processing.refresh_from_db()
+    assert processing.status == "succeeded"
+
+
+def test_who_may_only_look_runs_nothing_again(lost: Key) -> None:
+    call_command("idempotency_roles", verbosity=0)
+    user = User.objects.create_user("support", is_staff=True)
+    user.groups.add(Group.objects.get(name="Idempotency: support"))
+    client = Client()
+    client.force_login(user)
+    address = f"/admin/idempotency/key/{lost.pk}/act/rerun/"
+    assert client.get(address).status_code == 403
+    assert client.post(address, {"reason": "To be sure."}).status_code == 403
+    page = client.get(f"/admin/idempotency/key/{lost.pk}/change/").content.decode()
+    assert "Run the message again" not in page
 
 
 def test_a_refund_that_happened_after_all_and_no_longer_fits_is_raised(

@@ -1,0 +1,72 @@
+"""That a caller came again is put on record for people: refused repeats, and replays where the host wants it."""
+
+import uuid
+from collections.abc import Mapping
+from typing import Any
+
+from django.db import Error, connections
+from django.http.response import HttpResponseBase
+
+from idempotency.clock import SYSTEM
+from idempotency.conf import conf
+from idempotency.ledger import history, values
+from idempotency.ledger.phases import phase
+
+
+def note_refusal(found: values.Reused | values.StillUnknown) -> None:
+    """Record in what a refused repeat differed, or that it came too early."""
+    differing = found.differing if isinstance(found, values.Reused) else []
+    detail = {"differing": differing, "state": found.found.state}
+    _record(found.found.id, "refused-repeat", detail)
+
+
+def note_replay(response: HttpResponseBase, *, key_id: uuid.UUID, request_id: str) -> None:
+    """Have a replay recorded once its answer is sent, so that its caller does not wait for the record.
+
+    Without `RECORD_REPLAYS` nothing is written. With it, one replay of a key in a minute is, of each process.
+    """
+    if not conf.RECORD_REPLAYS or not _lately.is_first(key_id):
+        return
+    close = response.close
+
+    def record_and_close() -> None:
+        # Before it is closed, for then Django gives the connection back.
+        try:
+            _record(key_id, "replayed", {"request_id": request_id[:100]} if request_id else {})
+        finally:
+            close()
+
+    response.close = record_and_close  # type: ignore[method-assign]
+
+
+def _record(key_id: uuid.UUID, kind: str, detail: Mapping[str, Any]) -> None:
+    """Record it; a record is not worth a 5xx."""
+    try:
+        with phase(using=conf.DATABASE) as phases:
+            history.repeated(connection=phases.connection, key_id=key_id, kind=kind, detail=detail)
+    except Error:
+        connections[conf.DATABASE].close()
+
+
+_SECONDS = 60.0
+_KEYS = 10_000
+"""Keys that a process remembers; beyond that it forgets all and lets the database decide."""
+
+
+class _Lately:
+    """Which keys' replays this process has recorded in the last minute: a crowd of repeats writes once."""
+
+    def __init__(self) -> None:
+        self._until: dict[uuid.UUID, float] = {}
+
+    def is_first(self, key_id: uuid.UUID) -> bool:
+        now = SYSTEM.now()
+        if self._until.get(key_id, now) > now:
+            return False
+        if len(self._until) >= _KEYS:
+            self._until = {}
+        self._until[key_id] = now + _SECONDS
+        return True
+
+
+_lately = _Lately()
