@@ -91,7 +91,7 @@ _COLUMNS = (
 _CLAIM = f"""
 WITH k AS MATERIALIZED (
     SELECT {_COLUMNS},
-           settled_at + %(key_ttl)s * interval '1 second' <= clock_timestamp() AS expired,
+           NOT watched AND settled_at + %(key_ttl)s * interval '1 second' <= clock_timestamp() AS expired,
            settled_at + %(result_ttl)s * interval '1 second' <= clock_timestamp() AS result_expired,
            lease_until <= clock_timestamp() AS lapsed,
            EXTRACT(epoch FROM COALESCE(lease_until, due_at, next_lookup_at) - clock_timestamp()) AS seconds
@@ -161,8 +161,7 @@ WITH free AS MATERIALIZED (
 UPDATE idempotency_key AS k SET
     state = 'in_progress', token = k.token + 1, claimed_at = clock_timestamp(), due_at = NULL,
     lease_until = clock_timestamp() + %(lease)s * interval '1 second',
-    settled_at = NULL, settled_by = '', unknown_since = NULL, unfinished = false,
-    needs_person_since = NULL, needs_person_reason = '', lookups = 0,
+    settled_at = NULL, settled_by = '', unknown_since = NULL, unfinished = false, lookups = 0,
     next_lookup_at = CASE WHEN k.watched THEN k.next_lookup_at END
 FROM free WHERE k.id = free.id AND k.token = %(token)s AND k.state = %(state)s
     AND k.journal_version = %(journal_version)s
@@ -180,9 +179,9 @@ UPDATE idempotency_key AS k SET
     fingerprint_secret = %(secret)s, accepted = %(accepted)s, request_id = %(request_id)s,
     traceparent = %(traceparent)s, deferred = false, call_begun = false, status = NULL, body = NULL,
     content_type = NULL, headers = '{}', note = '', settled_at = NULL, settled_by = '', evidence = '{}',
-    unknown_since = NULL, unfinished = false, watched = false, next_lookup_at = NULL, lookups = 0,
+    unknown_since = NULL, unfinished = false, next_lookup_at = NULL, lookups = 0,
     needs_person_since = NULL, needs_person_reason = '', resource = '', reference = '', summary = ''
-FROM free WHERE k.id = free.id AND k.token = %(token)s
+FROM free WHERE k.id = free.id AND k.token = %(token)s AND NOT k.watched
     AND k.settled_at + %(key_ttl)s * interval '1 second' <= clock_timestamp()
 RETURNING k.token, k.generation
 """

@@ -234,14 +234,20 @@ def look_again(
         after_commit(connection, telemetry.PersonNeeded(row[0], needs_person, str(key_id)))
 
 
-def stop_watching(*, connection: BaseDatabaseWrapper, key_id: uuid.UUID) -> None:
-    """End the watch over a key none of whose senders can act any more."""
+def stop_watching(*, connection: BaseDatabaseWrapper, key_id: uuid.UUID, after: float) -> None:
+    """End the watch over a key none of whose senders can act any more.
+
+    Args:
+        after: seconds since a sender's last moment to send, after which it is waited for no longer although nobody can
+            prove it dead: its host may be gone for ever.
+    """
     with connection.cursor() as cursor:
         cursor.execute(
             f"""
             UPDATE idempotency_key AS k SET watched = false,
                 next_lookup_at = CASE WHEN state = 'unknown' THEN next_lookup_at END
-            WHERE id = %s AND NOT EXISTS ({OPEN_SENDER})
+            WHERE id = %s AND NOT EXISTS (
+                {OPEN_SENDER} AND x.send_before + %s * interval '1 second' > clock_timestamp())
             """,
-            [key_id],
+            [key_id, after],
         )

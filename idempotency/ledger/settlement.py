@@ -157,7 +157,8 @@ def wait_again(
         connection,
         f"""
         UPDATE idempotency_key AS k SET lease_until = NULL, token = k.token + 1,
-            due_at = clock_timestamp() + %(delay)s * interval '1 second'
+            due_at = clock_timestamp() + %(delay)s * interval '1 second',
+            needs_person_since = NULL, needs_person_reason = ''
         WHERE {_OWNED} AND k.deferred
           AND NOT EXISTS ({_open_step(tolerate=tolerate)}) {applied}
         """,
@@ -215,8 +216,9 @@ def mark_unknown(
             unknown_since = clock_timestamp(), lookups = 0,
             unfinished = EXISTS ({APPLIED_STEP}) AND NOT EXISTS ({OPEN_STEP}),
             next_lookup_at = clock_timestamp() + %(after)s * interval '1 second',
-            needs_person_since = CASE WHEN %(why)s <> '' THEN clock_timestamp() END,
-            needs_person_reason = %(why)s
+            needs_person_since = CASE WHEN %(why)s <> '' THEN COALESCE(k.needs_person_since, clock_timestamp())
+                                      ELSE k.needs_person_since END,
+            needs_person_reason = COALESCE(NULLIF(%(why)s, ''), k.needs_person_reason)
         WHERE {_OWNED}
         """,
         {"id": key_id, "token": token, "after": lookup_after, "why": needs_person[:200]},
@@ -266,7 +268,7 @@ def take_over(
         cursor.execute(
             """
             UPDATE idempotency_key AS k SET state = 'in_progress', token = k.token + 1, unknown_since = NULL,
-                unfinished = false, needs_person_since = NULL, needs_person_reason = '', claimed_at = clock_timestamp(),
+                unfinished = false, claimed_at = clock_timestamp(),
                 next_lookup_at = CASE WHEN k.watched THEN k.next_lookup_at END,
                 lease_until = clock_timestamp() + %(lease)s * interval '1 second'
             WHERE k.id = %(id)s AND k.token = %(token)s AND k.state = 'unknown'

@@ -21,7 +21,8 @@ SETTLED = """
 
 TOLD = (
     "k.id, k.operation, k.state, k.key, k.request_id, k.deferred, "
-    "EXTRACT(epoch FROM clock_timestamp() - k.created_at), k.needs_person_reason"
+    "EXTRACT(epoch FROM clock_timestamp() - k.created_at), "
+    "CASE WHEN k.needs_person_since >= statement_timestamp() THEN k.needs_person_reason ELSE '' END"
 )
 """What a settling statement returns of the key, called `k`, so that it can be told."""
 

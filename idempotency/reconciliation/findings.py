@@ -17,6 +17,8 @@ class Findings:
     endings: dict[str, LookUp] = field(default_factory=dict)
     tolerated: bool = False
     stop: str | None = None
+    needs_person: str = ""
+    """With the stop `needs-person`: why."""
     retry_after: float | None = None
 
 
@@ -31,6 +33,12 @@ def judge(seen: Snapshot, answers: Mapping[int, LookUp]) -> Findings:
             findings.endings[step.name] = _recorded_rejection(step)
         else:
             findings.endings[step.name] = Absent()
+    refused = any(isinstance(ending, Rejected) for ending in findings.endings.values())
+    if findings.stop is None and refused and findings.tolerated:
+        findings.stop = "needs-person"
+        findings.needs_person = (
+            "The other side refused it, but a sender that is not proven dead may still act."
+        )
     return findings
 
 
@@ -45,6 +53,9 @@ def _judge_step(seen: Snapshot, step: StepView, answer: LookUp, findings: Findin
             absence = step.absence_counts(looked_at=seen.looked_at)
             if absence.needs_person:
                 findings.stop = "needs-person"
+                findings.needs_person = (
+                    "A sender may still act, and the other side honours no keys."
+                )
             elif absence.wait_until is not None:
                 wait = (absence.wait_until - seen.looked_at).total_seconds()
                 findings.stop = findings.stop or "not-yet"

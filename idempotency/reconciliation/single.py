@@ -88,9 +88,11 @@ def _stop(seen: Snapshot, findings: Findings) -> Report:
             lookups.record_proof(
                 connection=phases.connection, seen=seen, applied=findings.applied, ended={}
             )
-    why = "A sender may still act, and the other side honours no keys."
-    needs_person = why if findings.stop == "needs-person" else ""
     put_off(
-        seen.id, answered=True, needs_person=needs_person, seen=seen, after=findings.retry_after
+        seen.id,
+        answered=True,
+        needs_person=findings.needs_person,
+        seen=seen,
+        after=findings.retry_after,
     )
-    return Report(seen.id, findings.stop or "", seen.state, needs_person)
+    return Report(seen.id, findings.stop or "", seen.state, findings.needs_person)

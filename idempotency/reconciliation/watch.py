@@ -17,6 +17,7 @@ def watch(seen: Snapshot) -> Report:
     """Look for late news about a key that was settled while a sender was open (R36, R39)."""
     resolver = resolver_of(seen.identity.operation)
     findings = Findings()
+    pending = False
     for step in seen.steps:
         quiet = not step.is_open and all(s.ending is not None for s in step.senders)
         if quiet or resolver is None:
@@ -30,6 +31,7 @@ def watch(seen: Snapshot) -> Report:
         if isinstance(answer, Applied) and step.result is None:
             findings.applied[step.id] = answer.result
         if isinstance(answer, Pending):
+            pending = True
             continue
         for sender in step.absence_counts(looked_at=seen.looked_at).proven:
             happened = isinstance(answer, Applied)
@@ -52,5 +54,6 @@ def watch(seen: Snapshot) -> Report:
         lookups.look_again(
             connection=phases.connection, key_id=seen.id, after=pause(seen.lookups), answered=True
         )
-        lookups.stop_watching(connection=phases.connection, key_id=seen.id)
+        if not pending:
+            lookups.stop_watching(connection=phases.connection, key_id=seen.id, after=conf.KEY_TTL)
     return Report(seen.id, "applied" if findings.applied else "not-yet", seen.state)

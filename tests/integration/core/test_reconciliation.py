@@ -13,10 +13,11 @@ from django.core.management import call_command
 from django.db import connection
 from django.db.models import F
 
-from idempotency import reconciliation
+from idempotency import reconciliation, telemetry
 from idempotency.conf import conf
 from idempotency.exceptions import CallFailed
 from idempotency.ledger.process import current_process
+from idempotency.ledger.purge import purge_batch
 from idempotency.models import Event, Key, Sender, Step
 from idempotency.testing import pass_time, together
 from idempotency.types import Absent, OutsideResult, Pending, Rejected
@@ -27,6 +28,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 SETTLING = 20
 LEASE = 45
+KEY_TTL = 2_592_000
 
 
 def dead_process() -> dict[str, Any]:
@@ -397,3 +399,85 @@ def test_r36_a_reconciler_that_dies_keeps_the_others_from_one_key_for_one_look_u
     assert run() == []
     pass_time(conf.REQUEST_BUDGET)
     assert run() == ["applied"]
+
+
+def test_r36_what_is_watched_begins_no_new_life(caller: Caller, key: str) -> None:
+    """A sender of the old life may still act: a new one, under a new downstream key, would not be told."""
+    orphan(caller, key, does="lose")
+    pass_time(LEASE + 1)
+    assert run() == ["not-applied"]
+    pass_time(KEY_TTL + 1)
+    assert purge_batch(limit=10).keys == 0
+    assert caller.post("/charge/", {"name": "a"}, key=key).status_code == 504
+    row = Key.objects.get()
+    assert (row.generation, row.watched, len(other_side.requests)) == (1, True, 1)
+
+
+def test_r36_a_watch_over_a_vanished_host_ends_with_the_keys_time(caller: Caller, key: str) -> None:
+    orphan(caller, key, does="lose")
+    pass_time(LEASE + 1)
+    assert run() == ["not-applied"]
+    Sender.objects.update(boot_id="of a machine that is gone")
+    pass_time(KEY_TTL / 2)
+    assert run() == ["not-yet"]
+    assert Key.objects.get().watched
+    pass_time(KEY_TTL)
+    other_side.lookup = Pending()
+    assert run() == ["not-yet"]
+    assert Key.objects.get().watched, "what is pending may still come true"
+    other_side.lookup = None
+    pass_time(400)
+    assert run() == ["not-yet"]
+    row = Key.objects.get()
+    assert (row.watched, row.next_lookup_at) == (False, None)
+    assert purge_batch(limit=10).keys == 1
+
+
+def test_r36_refused_with_a_sender_that_may_still_act_says_so(caller: Caller, key: str) -> None:
+    orphan(caller, key, does="lose")
+    pass_time(LEASE + 1)
+    other_side.lookup = Rejected("no", "card_declined", OutsideResult("r", {"status": "failed"}))
+    assert run() == ["needs-person"]
+    row = Key.objects.get()
+    assert (row.state, row.needs_person_reason) == (
+        "unknown",
+        "The other side refused it, but a sender that is not proven dead may still act.",
+    )
+    Sender.objects.update(**dead_process())
+    pass_time(60)
+    run()
+    pass_time(400)
+    run()
+    row.refresh_from_db()
+    assert (row.state, row.needs_person_since) == ("completed", None)
+
+
+def test_r38_a_callers_repeat_does_not_take_a_key_from_the_person_it_needs(
+    caller: Caller, key: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def bug(*_: Any, **__: Any) -> Any:
+        raise ValueError("a bug in finish")
+
+    needed: list[telemetry.Event] = []
+    monkeypatch.setattr(telemetry, "emit", needed.append)
+    monkeypatch.setattr(ChargeResolver, "finish", bug)
+    body = {"name": "a", "kind": "second-call"}
+    refused = CallFailed("could not connect", sent=False)
+    other_side.script[:] = ["apply", refused, refused, "apply"]
+    assert caller.post("/charge/", body, key=key).status_code == 504
+    pass_time(6)
+    assert run() == ["needs-person"]
+    before = Key.objects.get()
+    assert before.needs_person_since is not None
+
+    assert caller.post("/charge/", body, key=key).status_code == 504
+    after = Key.objects.get()
+    assert after.token > before.token
+    assert (after.needs_person_since, after.needs_person_reason) == (
+        before.needs_person_since,
+        before.needs_person_reason,
+    )
+    assert len([event for event in needed if isinstance(event, telemetry.PersonNeeded)]) == 1
+
+    assert caller.post("/charge/", body, key=key).status_code == 201
+    assert Key.objects.get().needs_person_since is None
