@@ -29,7 +29,7 @@ from project.parts import Part, Process
 T = TypeVar("T")
 
 WEBHOOK_SECRET = "whsec_of_the_tests"
-START_SECONDS = 40.0
+START_SECONDS = 90.0
 POLL_SECONDS = 0.05
 # What Celery's two programs log when they are up.
 READY_WORDS = {"worker": " ready.", "beat": "beat: Starting..."}
