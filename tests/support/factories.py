@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from idempotency.models import Event, Key, Operation, Sender, Step
 from idempotency.models.fields import uuid7
-from idempotency.types import Ending, State
+from idempotency.types import Ending, News, State
 
 _numbers = itertools.count(1)
 
@@ -232,3 +232,61 @@ def make_variety() -> dict[str, Key]:
     )
     make_event(keys["person"], detail={"decision": "pending", "detail": ""})
     return keys
+
+
+def make_rarities() -> dict[str, Key]:
+    """Make one key of every kind that is seldom seen, by its situation."""
+    done = {"state": State.COMPLETED, "needs_person_since": ago(minutes=20)}
+    keys = {
+        "done-twice": make_key(**done, needs_person_reason=News.TWICE.sentence),
+        "done-differently": make_key(**done, needs_person_reason=News.DIFFERENT.sentence),
+        "stuck-halfway": make_key(
+            state=State.UNKNOWN,
+            operation="payouts.create",
+            summary="Payout of 90.00 UAH to acct_7",
+            reference="",
+            unfinished=True,
+            deferred=True,
+            status=202,
+            body=b"{}",
+            content_type="application/json",
+            at=ago(hours=2),
+            needs_person_since=ago(hours=1),
+            needs_person_reason="No attempt is left, and the work is done only in part.",
+        ),
+        "cancelled": make_key(
+            state=State.COMPLETED, deferred=True, status=202, settled_by="olga", call_begun=False
+        ),
+        "taken-in": make_message(reference="pi_7"),
+    }
+    news = {"gateway_reference": "pi_2", "our_books_said": "succeeded by pi_1"}
+    for kind, detail in (
+        (News.TWICE, news),
+        (News.DIFFERENT, {"said": "99.00 UAH", "expected": "12.00 UAH"}),
+    ):
+        key = keys["done-twice" if kind is News.TWICE else "done-differently"]
+        make_step(key, ending=Ending.APPLIED, reference=f"pi_{kind}")
+        said = {"news": kind.value, "about": key.summary, **detail}
+        make_event(key, kind="late-news", actor="event", alarming=True, detail=said)
+    make_step(keys["stuck-halfway"], name="recipient", ending=Ending.APPLIED, reference="acct_7")
+    make_work(keys["stuck-halfway"], name="payouts.create", attempts=3, cycle_attempts=3)
+    make_work(keys["cancelled"], error={"code": "cancelled", "detail": "It was cancelled."})
+    return keys
+
+
+def make_message(message: bytes = b'{"id": "evt_1"}', **fields: Any) -> Key:
+    """Make an event of the gateway that was taken in."""
+    return make_key(
+        **{
+            "state": State.COMPLETED,
+            "operation": "inbox",
+            "scope": "stripe",
+            "summary": "Event of the gateway: charge of 12.00 UAH succeeded",
+            "settled_by": "message",
+            "status": 204,
+            "body": message,
+            "content_type": "",
+            "call_begun": False,
+        }
+        | fields
+    )

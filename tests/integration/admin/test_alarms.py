@@ -20,7 +20,7 @@ from idempotency.types import News, State
 from tests.integration.admin.conftest import Login
 from tests.support.factories import make_key
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = pytest.mark.django_db
 
 OVERVIEW = reverse("admin:idempotency_heartbeat_changelist")
 REASON = "Refunded pi_2 in the gateway's dashboard."
@@ -113,6 +113,7 @@ def test_money_that_nothing_here_knows_of_is_handled_too(login: Login) -> None:
     assert "5.00 UAH" not in client.get(OVERVIEW).content.decode()
 
 
+@pytest.mark.django_db(transaction=True)
 def test_two_people_at_once_handle_it_once_and_the_second_is_told(login: Login) -> None:
     event = hear(make_key(state=State.COMPLETED))
     clients, pages, together = [login("operations"), login("engineers")], [], threading.Barrier(2)

@@ -1,5 +1,6 @@
 """Every page renders for every kind of key, says the right thing, and asks the database a bounded number of times."""
 
+import html
 from typing import Any
 
 import pytest
@@ -12,7 +13,15 @@ from idempotency.admin.situations import Situation
 from idempotency.models import Key
 from idempotency.types import State
 from tests.integration.admin.conftest import Login
-from tests.support.factories import ago, make_event, make_key, make_step, make_variety, make_waiting
+from tests.support.factories import (
+    ago,
+    make_event,
+    make_key,
+    make_rarities,
+    make_step,
+    make_variety,
+    make_waiting,
+)
 
 KEYS = reverse("admin:idempotency_key_changelist")
 OVERVIEW = reverse("admin:idempotency_heartbeat_changelist")
@@ -35,6 +44,16 @@ def test_each_kind_of_key_has_its_advice_on_its_page(login: Login) -> None:
         advice = ADVICE[wanted.get(name) or Situation(name)]
         assert advice.label in page, name
         assert advice.caller.split(".")[0] in page, name
+
+
+def test_each_rare_kind_of_key_has_its_advice_on_its_page(login: Login) -> None:
+    client = login("support")
+    for name, key in make_rarities().items():
+        page = html.unescape(client.get(detail_of(key)).content.decode())
+        advice = ADVICE[Situation(name)]
+        assert f">{advice.label}</span>" in page, name
+        for said in (advice.meaning, advice.caller, advice.action):
+            assert said in page, name
 
 
 def test_there_is_advice_for_every_situation() -> None:

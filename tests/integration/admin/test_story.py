@@ -22,7 +22,9 @@ from tests.integration.admin.conftest import Login
 from tests.support.factories import make_event, make_key, make_step, make_waiting, make_work
 from tests.support.host import other_side
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = pytest.mark.django_db
+# A charge is a request with a call outside, which no open transaction may surround.
+charging = pytest.mark.django_db(transaction=True)
 
 
 @pytest.fixture(autouse=True)
@@ -53,6 +55,7 @@ def page(login: Login, key: Key) -> str:
 # -- replays -----------------------------------------------------------------------------------------------------------
 
 
+@charging
 def test_a_replay_is_in_the_timeline_with_its_request_id(login: Login) -> None:
     name = uuid.uuid4().hex
     charge(name)
@@ -62,6 +65,7 @@ def test_a_replay_is_in_the_timeline_with_its_request_id(login: Login) -> None:
     assert "req-2" in text
 
 
+@charging
 def test_a_crowd_of_replays_is_written_once_a_minute(settings: Any) -> None:
     name = uuid.uuid4().hex
     for _ in range(4):
@@ -69,6 +73,7 @@ def test_a_crowd_of_replays_is_written_once_a_minute(settings: Any) -> None:
     assert Event.objects.filter(kind="replayed").count() == 1
 
 
+@charging
 def test_another_process_does_not_write_it_a_second_time(monkeypatch: pytest.MonkeyPatch) -> None:
     name = uuid.uuid4().hex
     charge(name)
@@ -78,6 +83,7 @@ def test_another_process_does_not_write_it_a_second_time(monkeypatch: pytest.Mon
     assert Event.objects.filter(kind="replayed").count() == 1
 
 
+@charging
 def test_replays_on_record_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     name = uuid.uuid4().hex
     charge(name)
@@ -89,6 +95,7 @@ def test_replays_on_record_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     assert Event.objects.filter(kind="replayed").count() == MOST_REPLAYS
 
 
+@charging
 def test_a_replay_writes_nothing_where_it_is_not_wanted(settings: Any) -> None:
     settings.IDEMPOTENCY = {**settings.IDEMPOTENCY, "RECORD_REPLAYS": False}
     name = uuid.uuid4().hex
@@ -98,6 +105,7 @@ def test_a_replay_writes_nothing_where_it_is_not_wanted(settings: Any) -> None:
     assert not [q for q in queries if "idempotency_event" in q["sql"]]
 
 
+@charging
 def test_a_replay_is_answered_before_it_is_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
     written: list[str] = []
     monkeypatch.setattr(repeats, "_record", lambda *args: written.append("recorded"))
@@ -122,6 +130,7 @@ def test_a_replay_is_answered_before_it_is_recorded(monkeypatch: pytest.MonkeyPa
 # -- refused repeats ---------------------------------------------------------------------------------------------------
 
 
+@charging
 def test_a_refused_repeat_is_told_in_words_and_not_as_json(login: Login) -> None:
     name = uuid.uuid4().hex
     charge(name)
@@ -132,6 +141,7 @@ def test_a_refused_repeat_is_told_in_words_and_not_as_json(login: Login) -> None
     assert "&quot;differing&quot;" not in text
 
 
+@charging
 def test_a_repeat_of_an_unknown_key_is_told_in_words(login: Login) -> None:
     other_side.script.append("lose")
     name = uuid.uuid4().hex
@@ -144,6 +154,7 @@ def test_a_repeat_of_an_unknown_key_is_told_in_words(login: Login) -> None:
 # -- look-ups ----------------------------------------------------------------------------------------------------------
 
 
+@charging
 @pytest.mark.parametrize(
     ("answer", "words"),
     [
