@@ -1,14 +1,19 @@
-"""What answers under /api/ where nothing is: a problem, as everywhere in the API, and no page."""
+"""What answers under /api/ where nothing is, or where no view could: a problem, and no page."""
 
+import sys
 from typing import Any, NoReturn
 
+from django.db import DatabaseError, InterfaceError
 from django.http import HttpRequest, HttpResponsePermanentRedirect
 from django.http.response import HttpResponseBase
 from django.views.decorators.csrf import csrf_exempt
-from rest_framework.exceptions import NotFound
+from django.views.defaults import server_error
+from rest_framework.exceptions import APIException, NotFound
 from rest_framework.permissions import AllowAny
 from rest_framework.request import Request
 from rest_framework.views import APIView
+
+from idempotency.exceptions import LedgerUnavailable
 
 
 class Missing(APIView):
@@ -30,3 +35,28 @@ def without_slash(request: HttpRequest) -> HttpResponseBase:
     if request.method in ("GET", "HEAD"):
         return HttpResponsePermanentRedirect(request.get_full_path(force_append_slash=True))
     return Missing.as_view()(request)
+
+
+class Failed(APIView):
+    """An error that no view could answer: one of a middleware, or one that nobody expected."""
+
+    authentication_classes: list[Any] = []
+    permission_classes = [AllowAny]
+    schema = None
+
+    def initial(self, request: Request, *args: Any, **kwargs: Any) -> NoReturn:
+        """Say that nothing was done, where that is certain: the database was gone before a view was looked for."""
+        super().initial(request, *args, **kwargs)
+        gone = isinstance(sys.exc_info()[1], DatabaseError | InterfaceError)
+        if gone and request.resolver_match is None:
+            raise LedgerUnavailable
+        raise APIException
+
+
+def failed(request: HttpRequest) -> HttpResponseBase:
+    """Answer an error that Django caught; for `handler500`, which is called while it is handled."""
+    if not request.path.startswith("/api/"):
+        return server_error(request)
+    response = Failed.as_view()(request)
+    response.render()
+    return response
