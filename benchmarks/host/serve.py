@@ -7,6 +7,7 @@ import io
 import itertools
 import json
 import os
+import random
 import sys
 import time
 import uuid
@@ -59,12 +60,12 @@ class Host:
             if case == "fresh"
             else list(itertools.islice(itertools.cycle(self._seen), count))
         )
-        amount = 2 if case == "conflict" else 1
+        amounts = [random.randrange(2, 10**6) if case == "conflict" else 1 for _ in keys]
         cpu, began = time.process_time(), time.perf_counter()
         if clients == 1:
-            answers = [self._post(key, amount) for key in keys]
+            answers = list(map(self._post, keys, amounts))
         else:
-            answers = list(self._pool(clients).map(self._post, keys, itertools.repeat(amount)))
+            answers = list(self._pool(clients).map(self._post, keys, amounts))
         took, spent = time.perf_counter() - began, time.process_time() - cpu
         return {
             "seconds": took,

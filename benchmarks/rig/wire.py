@@ -10,6 +10,7 @@ that is not transaction control. A *commit* is a COMMIT, or a write outside of a
 Source: PostgreSQL documentation, "Frontend/Backend Protocol", message formats.
 """
 
+import contextlib
 import socket
 import threading
 from dataclasses import asdict, dataclass
@@ -62,6 +63,7 @@ class Meter:
     def __exit__(self, *_: object) -> None:
         self._server.close()
         for one in self._open:
+            _end(one)
             one.close()
 
     def _accept(self) -> None:
@@ -84,7 +86,7 @@ class Meter:
             # Counted before it is passed on: who has the answer sees it counted.
             if not _sent(client, data):
                 break
-        client.close()
+        _end(client)
 
     def _read(self, data: bytes, tags: list[str]) -> bytes:
         """Count the whole messages; return the beginning of the next one."""
@@ -117,7 +119,13 @@ def _pass_on(one: socket.socket, other: socket.socket) -> None:
     while data := _received(one):
         if not _sent(other, data):
             break
-    other.close()
+    _end(other)
+
+
+def _end(one: socket.socket) -> None:
+    """Hang up now: `close` alone would wait for the thread that still listens to it."""
+    with contextlib.suppress(OSError):
+        one.shutdown(socket.SHUT_RDWR)
 
 
 def _received(one: socket.socket) -> bytes:
