@@ -51,7 +51,7 @@ chaos: dev ## Kill and freeze processes and servers for minutes
 
 bench: dev ## Measure, on throw-away servers (BENCH=herd for one of benchmarks/)
 	@for name in $(BENCH); do echo "==> $$name"; \
-		$(DEV) -m benchmarks.$$name $(ARGS) || exit 1; done
+		$(DEV) -m project.embedded -m benchmarks.$$name $(ARGS) || exit 1; done
 
 docs: dev ## Make the reference pages from the code, and the HTML in site/
 	@$(DEV) -m docs.reference

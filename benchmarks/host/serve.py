@@ -53,13 +53,17 @@ class Host:
         settings.VARIANT.prepared()
         return {}
 
-    def send(self, *, case: str, count: int, clients: int = 1) -> dict[str, Any]:
-        """Serve `count` requests, `clients` at once; return seconds, CPU seconds of this process and latencies."""
-        keys = (
-            [str(uuid.uuid4()) for _ in range(count)]
-            if case == "fresh"
-            else list(itertools.islice(itertools.cycle(self._seen), count))
-        )
+    def send(
+        self, *, case: str, count: int, clients: int = 1, keys: list[str] | None = None
+    ) -> dict[str, Any]:
+        """Serve `count` requests, `clients` at once; return seconds, CPU seconds of this process and latencies.
+
+        `keys` are repeated instead of those that `seed` sent.
+        """
+        if case == "fresh":
+            keys = [str(uuid.uuid4()) for _ in range(count)]
+        else:
+            keys = list(itertools.islice(itertools.cycle(keys or self._seen), count))
         amounts = [random.randrange(2, 10**6) if case == "conflict" else 1 for _ in keys]
         cpu, began = time.process_time(), time.perf_counter()
         if clients == 1:
@@ -79,6 +83,19 @@ class Host:
         for key in self._seen:
             self._post(key, 1)
         return {}
+
+    def purge(self, *, seconds: float, key_ttl: float, result_ttl: float) -> dict[str, Any]:
+        """Forget what is older than that, until nothing is or the seconds are over; return how much that was."""
+        from dataclasses import asdict
+
+        from django.conf import settings
+
+        from idempotency.ledger.purge import purge
+
+        settings.IDEMPOTENCY = {"KEY_TTL": key_ttl, "RESULT_TTL": result_ttl}
+        began = time.perf_counter()
+        purged = asdict(purge(seconds=seconds))
+        return purged | {"seconds": time.perf_counter() - began}
 
     def _pool(self, clients: int) -> ThreadPoolExecutor:
         # Kept: its threads keep their connections, as those of a web server do.

@@ -54,6 +54,14 @@ def ratio_of_excess(
     return low, of(rounds), high
 
 
+def resampled(values: Sequence[float], share: float) -> tuple[float, float, float]:
+    """Return the percentile with the quartiles of 200 resamplings: how far another run may be from this one."""
+    low, _, high = spread_of(
+        [percentile(random.choices(values, k=len(values)), share) for _ in range(200)]
+    )
+    return low, percentile(values, share), high
+
+
 def percentile(values: Sequence[float], share: float) -> float:
     """Return the value below which this share of them lies."""
     ordered = sorted(values)

@@ -56,12 +56,24 @@ class Subject:
         Raises:
             SubjectFailed: it ended instead.
         """
+        self.ask(what, **how)
+        return self.report()
+
+    def ask(self, what: str, **how: Any) -> None:
+        """Have it do something, and do not wait."""
         assert self._process.stdin is not None
-        assert self._process.stdout is not None
         # If it has ended, its last words say more.
         with contextlib.suppress(BrokenPipeError):
             self._process.stdin.write(json.dumps({"do": what, **how}) + "\n")
             self._process.stdin.flush()
+
+    def report(self) -> dict[str, Any]:
+        """Wait for what it was asked to do, and return its report.
+
+        Raises:
+            SubjectFailed: it ended instead.
+        """
+        assert self._process.stdout is not None
         line = self._process.stdout.readline()
         if not line:
             raise SubjectFailed(self._errors.read_text(errors="replace").strip()[-600:])
