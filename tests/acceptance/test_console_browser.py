@@ -1,29 +1,18 @@
-"""The console in a real browser: what somebody who has never seen it does with a caller on the line.
+"""The console in a real browser: how it behaves and looks, in both themes, light and dark, also on a phone.
 
 Pictures of every page go to `var/console/`: to be looked at, not compared.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from django.contrib.auth.models import Group, User
-from django.core.management import call_command
 from selenium.webdriver.common.keys import Keys
 
-from idempotency.management.commands.idempotency_roles import ENGINEERS, OPERATIONS, SUPPORT
-from idempotency.models import Event, Key
-from idempotency.types import Ending, State
-from tests.support.browser import (
-    CHROMIUM,
-    DESKTOP,
-    DRIVER,
-    PHONE,
-    Browser,
-    database_url,
-    served,
-)
-from tests.support.factories import ago, make_key, make_step, make_variety
+from idempotency.models import Event
+from idempotency.types import State
+from tests.support.browser import CHROMIUM, DESKTOP, DRIVER, PHONE, Browser
+from tests.support.factories import make_key, make_long_unknown, make_rarities, make_variety
 
 pytestmark = [
     pytest.mark.browser,
@@ -36,104 +25,14 @@ pytestmark = [
 ]
 
 PICTURES = Path(__file__).resolve().parents[2] / "var" / "console"
-PEOPLE = {"support": SUPPORT, "ops": OPERATIONS, "engineer": ENGINEERS}
 OVERVIEW = "/admin/idempotency/heartbeat/"
 KEYS = "/admin/idempotency/key/"
 
 Open = Callable[..., Browser]
 
 
-@pytest.fixture(scope="module", params=["plain", "unfold"])
-def theme(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
-
-
-@pytest.fixture(scope="module")
-def address(
-    theme: str, django_db_setup: None, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[str]:
-    log = tmp_path_factory.mktemp(theme) / "server.log"
-    settings = f"tests.support.settings_console_{theme}"
-    with served(settings_module=settings, database_url=database_url(), log=log) as address:
-        yield address
-
-
-@pytest.fixture
-def people(transactional_db: None) -> dict[str, User]:
-    call_command("idempotency_roles", verbosity=0)
-    made = {}
-    for name, group in PEOPLE.items():
-        made[name] = User.objects.create_user(name, is_staff=True)
-        made[name].groups.add(Group.objects.get(name=group))
-    return made
-
-
-@pytest.fixture
-def open_as(
-    address: str, people: dict[str, User], tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Open]:
-    browsers: list[Browser] = []
-
-    def open_browser(name: str, *, width: int = DESKTOP, dark: bool = False) -> Browser:
-        profile = tmp_path_factory.mktemp("profile")
-        browser = Browser(address=address, profile=profile, width=width, dark=dark)
-        browsers.append(browser)
-        browser.log_in(people[name])
-        return browser
-
-    yield open_browser
-    for browser in browsers:
-        browser.close()
-
-
-def long_unknown() -> Key:
-    """Make a charge of three hours ago that another side with a look-up knows nothing of."""
-    key = make_key(
-        state=State.UNKNOWN,
-        operation="test.charge",
-        at=ago(hours=3),
-        lookups=20,
-        summary="Charge of 12.00 UAH for order 990",
-        reference="990",
-        needs_person_since=ago(hours=2),
-        needs_person_reason="It is unknown for too long.",
-    )
-    make_step(key)
-    return key
-
-
-def test_charged_twice_is_answered_from_the_screen(open_as: Open) -> None:
-    for number in (1, 2):
-        key = make_key(
-            state=State.COMPLETED, reference="881", summary="Charge of 12.00 UAH for order 881"
-        )
-        make_step(key, ending=Ending.APPLIED, reference=f"pi_{number}")
-    browser = open_as("support")
-    browser.go(OVERVIEW)
-    browser.one("#idem-q").send_keys("881" + Keys.ENTER)
-    browser.wait_for("2 idempotency keys")
-    browser.follow("Charge of 12.00 UAH for order 881")
-    assert "It happened, once." in browser.text
-    assert "two different keys" in browser.text
-    assert "pi_2" in browser.text or "pi_1" in browser.text
-
-
-def test_a_stuck_key_is_found_asked_about_and_settled(open_as: Open) -> None:
-    key = long_unknown()
-    browser = open_as("ops")
-    browser.go(OVERVIEW)
-    browser.follow("Charge of 12.00 UAH for order 990")
-    assert "What to tell the caller" in browser.text
-    browser.follow("Ask the gateway now")
-    browser.one("textarea[name=reason]").send_keys("The caller waits, ticket 17.")
-    browser.submit(browser.one(".idem-form [type=submit]"))
-    assert "It did not happen. Nothing was charged." in browser.text
-    key.refresh_from_db()
-    assert (key.state, key.settled_by) == (State.RELEASED, "ops")
-
-
 def test_a_double_click_acts_once(open_as: Open) -> None:
-    key = long_unknown()
+    key = make_long_unknown()
     browser = open_as("ops")
     browser.go(f"{KEYS}{key.pk}/act/ask/")
     browser.one("textarea[name=reason]").send_keys("Twice, by accident.")
@@ -146,7 +45,7 @@ def test_a_double_click_acts_once(open_as: Open) -> None:
 
 
 def test_support_reads_and_is_offered_nothing_else(open_as: Open) -> None:
-    key = long_unknown()
+    key = make_long_unknown()
     browser = open_as("support")
     browser.go(f"{KEYS}{key.pk}/change/")
     assert "needs a person" in browser.text
@@ -166,7 +65,7 @@ def test_values_are_revealed_to_who_may_see_them(open_as: Open) -> None:
 
 
 def test_a_form_can_be_filled_in_by_keyboard_alone(open_as: Open) -> None:
-    key = long_unknown()
+    key = make_long_unknown()
     browser = open_as("ops")
     browser.go(f"{KEYS}{key.pk}/act/settle/")
     browser.one("input[name=happened]").send_keys(Keys.SPACE)
@@ -204,7 +103,8 @@ def test_the_overview_refreshes_itself_and_pauses_when_hidden(open_as: Open) -> 
 def test_every_page_fits_reads_well_and_is_labelled(
     open_as: Open, theme: str, width: int, dark: bool
 ) -> None:
-    keys = make_variety()
+    keys = make_variety() | make_rarities()
+    alarm = Event.objects.filter(alarming=True).latest("pk")
     browser = open_as("engineer", width=width, dark=dark)
     PICTURES.mkdir(parents=True, exist_ok=True)
     browser.complaints()
@@ -216,6 +116,10 @@ def test_every_page_fits_reads_well_and_is_labelled(
         "unknown": f"{KEYS}{keys['person'].pk}/change/",
         "completed": f"{KEYS}{keys['completed'].pk}/change/",
         "gave-up": f"{KEYS}{keys['gave-up'].pk}/change/",
+        "done-twice": f"{KEYS}{keys['done-twice'].pk}/change/",
+        "stuck-halfway": f"{KEYS}{keys['stuck-halfway'].pk}/change/",
+        "alarm": f"/admin/idempotency/event/{alarm.pk}/change/",
+        "handle": f"/admin/idempotency/event/{alarm.pk}/handle/",
         "settle": f"{KEYS}{keys['person'].pk}/act/settle/",
         "many": f"{KEYS}many/ask/?state=open",
     }.items():

@@ -290,3 +290,22 @@ def make_message(message: bytes = b'{"id": "evt_1"}', **fields: Any) -> Key:
         }
         | fields
     )
+
+
+def make_long_unknown(**fields: Any) -> Key:
+    """Make a charge of three hours ago that an other side with a look-up knows nothing of."""
+    key = make_key(
+        **{
+            "state": State.UNKNOWN,
+            "operation": "test.charge",
+            "at": ago(hours=3),
+            "lookups": 20,
+            "summary": "Charge of 12.00 UAH for order 990",
+            "reference": "990",
+            "needs_person_since": ago(hours=2),
+            "needs_person_reason": "It is unknown for too long.",
+        }
+        | fields
+    )
+    make_step(key)
+    return key
