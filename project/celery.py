@@ -7,6 +7,7 @@ from typing import Any
 from celery import Celery
 from celery.signals import beat_init, setup_logging, worker_init, worker_process_init
 from django.conf import settings
+from django.core.exceptions import ImproperlyConfigured
 
 from project import lifeline
 from project.beat import report_signs, schedule
@@ -38,6 +39,7 @@ def load(**_: Any) -> None:
     from project import warm
 
     warm.load()
+    _require()
 
 
 @worker_process_init.connect
@@ -49,4 +51,15 @@ def end_with_parent(**_: Any) -> None:
 @beat_init.connect
 def report(**_: Any) -> None:
     """Let /readyz/ see that beat is alive."""
+    _require()
     report_signs()
+
+
+def _require() -> None:
+    """Refuse a configuration that cannot work; Celery survives every exception of a receiver but this one."""
+    from project import ready
+
+    try:
+        ready.require()
+    except ImproperlyConfigured as error:
+        raise SystemExit(str(error)) from error

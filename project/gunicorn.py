@@ -31,10 +31,11 @@ def post_fork(server: Any, worker: Any) -> None:
 
 
 def post_worker_init(worker: Any) -> None:
-    """Make the first request as quick as the second."""
-    from project import warm
+    """Refuse a configuration that cannot work; make the first request as quick as the second."""
+    from project import ready, warm
 
     warm.load()
+    ready.require()
 
 
 def child_exit(server: Any, worker: Any) -> None:

@@ -57,3 +57,34 @@ def test_beat_and_worker_run_the_sweeps(live_stack: Stack) -> None:
 def test_part_that_cannot_start_is_reported_with_its_log(live_stack: Stack) -> None:
     with pytest.raises(RuntimeError, match="IDEMPOTENCY_LEASE"):
         live_stack.start("web", environment={"IDEMPOTENCY_LEASE": "soon"})
+
+
+BROKEN = {
+    "DEBUG": "0",
+    "SECRET_KEY": "k" * 60,
+    "ALLOWED_HOSTS": "127.0.0.1",
+    "PAYMENTS_GATEWAY_API_KEY": "sk_test_x",
+    "IDEMPOTENCY_RETRY_BASE": "9",
+}
+
+
+def test_a_configuration_that_cannot_work_stops_every_part(live_stack: Stack) -> None:
+    for part in ("web", "worker"):
+        with pytest.raises(RuntimeError, match="cannot work: idempotency.E006"):
+            live_stack.start(part, environment=BROKEN)
+    # It says that it begins before it looks.
+    live_stack.start("beat", environment=BROKEN)
+    live_stack.wait_until(lambda: not live_stack["beat"].running, "beat has ended")
+    assert "cannot work: idempotency.E006" in live_stack.logs("beat")
+
+
+def test_in_debug_it_is_told_as_loudly_and_stops_nothing_as_a_warning_does(
+    live_stack: Stack,
+) -> None:
+    live_stack.start(
+        "web", environment={"IDEMPOTENCY_RETRY_BASE": "9", "IDEMPOTENCY_KEY_TTL": "259199"}
+    )
+    said = live_stack.logs("web")
+    assert '"level": "CRITICAL", "logger": "project.ready"' in said
+    assert "idempotency.E006: RETRY_BASE must not be longer" in said
+    assert "idempotency.W003" in said
