@@ -69,6 +69,8 @@ class Stack:
         self._http = requests.Session()
         # A proxy of the caller's shell has no business here.
         self._http.trust_env = False
+        # A connection that is kept may be closed just when it is used again.
+        self._http.headers["Connection"] = "close"
 
     @property
     def web_url(self) -> str:
@@ -116,10 +118,13 @@ class Stack:
         *,
         name: str = "worker",
         concurrency: int = 1,
+        queue: str = "",
         environment: Mapping[str, str] | None = None,
     ) -> None:
-        """Start a Celery worker and wait until it takes tasks."""
-        self._launch(parts.worker(name=name, concurrency=concurrency), environment)
+        """Start a Celery worker and wait until it takes tasks, from another queue than its own where one is named."""
+        part = parts.worker(name=name, concurrency=concurrency)
+        words = [*part.words, "--queues", queue] if queue else part.words
+        self._launch(replace(part, words=words), environment)
         self._await_ready(name)
 
     def start_simulator(self, *, webhooks: bool = False, keys: bool = True) -> str:

@@ -59,31 +59,31 @@ FAULTS = {
     "beat is dead": Fault(
         silence("beat", "broker", "wake", "reconcile"),
         {"IdempotencyBeatSilent"},
-        45,
+        15,
         "beat keeps the time of all the others late",
     ),
     "the broker takes nothing": Fault(
         silence("broker", "wake", "reconcile"),
         {"IdempotencyBrokerSilent"},
-        45,
+        15,
         "broker takes beat's messages to the workers late",
     ),
     "the workers are dead, frozen or idle": Fault(
         silence("wake", "reconcile"),
         {"IdempotencyWorkersSilent"},
-        45,
+        15,
         "wake starts deferred work that is due late",
     ),
     "a schedule never fires": Fault(
         lambda: Heartbeat.objects.filter(name="reconcile").delete(),
         {"IdempotencyTaskSilent"},
-        45,
+        15,
         "reconcile looks up what nobody knows yet late never",
     ),
     "the host's own task is silent": Fault(
         silence("follow-up"),
         {"IdempotencyHostTaskSilent"},
-        45,
+        15,
         "follow-up asks the gateway about what it had not decided yet late",
     ),
     "nothing is purged": Fault(

@@ -27,6 +27,7 @@ def stack(live_stack: Stack, tmp_path: Path) -> Stack:
         "IDEMPOTENCY_WAKE_EVERY": "1",
         "IDEMPOTENCY_RECONCILE_EVERY": "1",
         "IDEMPOTENCY_PURGE_EVERY": "2",
+        "PAYMENTS_FOLLOW_EVERY": "2",
     }
     return live_stack
 
@@ -62,30 +63,33 @@ def when(stack: Stack, *lines: str, is_: float = 1) -> str:
 
 
 def alive(stack: Stack) -> str:
-    names = ("beat", "broker", "wake", "reconcile", "purge")
+    names = ("beat", "broker", "wake", "reconcile", "purge", "follow-up")
     return when(stack, *(f'{SILENT}{{task="{name}"}}' for name in names), is_=0)
 
 
-def test_workers_that_freeze_or_die_and_a_beat_that_dies(stack: Stack) -> None:
+def test_workers_that_freeze_or_idle_and_a_beat_that_dies(stack: Stack) -> None:
     stack.start("web", "worker", "beat")
     healthy = alive(stack)
     assert fires_after(healthy, healthy=healthy, seconds=600) == {}
 
     stack.freeze("worker")
     frozen = when(stack, f'{SILENT}{{task="wake"}}', f'{SILENT}{{task="reconcile"}}')
-    assert fires_after(frozen, healthy=healthy, seconds=60) == {"IdempotencyWorkersSilent": 30}
+    assert fires_after(frozen, healthy=healthy, seconds=60) == {"IdempotencyWorkersSilent": 15}
     stack.thaw("worker")
     assert fires_after(alive(stack), healthy=healthy, seconds=60) == {}
 
     stack.kill("worker")
-    dead = when(stack, f'{SILENT}{{task="wake"}}', f'{SILENT}{{task="reconcile"}}')
-    assert fires_after(dead, healthy=healthy, seconds=60) == {"IdempotencyWorkersSilent": 30}
+    # Connected, and taking nothing.
+    stack.start_worker(queue="elsewhere")
+    idle = when(stack, f'{SILENT}{{task="wake"}}', f'{SILENT}{{task="reconcile"}}')
+    assert fires_after(idle, healthy=healthy, seconds=60) == {"IdempotencyWorkersSilent": 15}
+    stack.kill("worker")
     stack.start("worker")
     alive(stack)
 
     stack.kill("beat")
     silent = when(stack, f'{SILENT}{{task="beat"}}')
-    assert fires_after(silent, healthy=healthy, seconds=60) == {"IdempotencyBeatSilent": 30}
+    assert fires_after(silent, healthy=healthy, seconds=60) == {"IdempotencyBeatSilent": 15}
     checks = stack.get("/readyz/").json()
     assert checks["checks"]["beat"] == "silent"
 
@@ -96,7 +100,7 @@ def test_a_broker_that_stops(stack: Stack, broker: Store) -> None:
     healthy = alive(stack)
     broker.stop()
     fault = when(stack, f'{SILENT}{{task="broker"}}', f'{SILENT}{{task="wake"}}')
-    assert fires_after(fault, healthy=healthy, seconds=60) == {"IdempotencyBrokerSilent": 30}
+    assert fires_after(fault, healthy=healthy, seconds=60) == {"IdempotencyBrokerSilent": 15}
 
 
 def test_a_gateway_that_is_down_and_what_all_processes_count_together(stack: Stack) -> None:
