@@ -36,6 +36,7 @@ class Control:
             ("PUT", "/_sim/config"): self._change_config,
             ("GET", "/_sim/faults"): self._faults,
             ("POST", "/_sim/faults"): self._add_fault,
+            ("DELETE", "/_sim/faults"): self._forget_faults,
             ("GET", "/_sim/effects"): self._effects,
             ("GET", "/_sim/requests"): self._requests,
             ("GET", "/_sim/webhooks"): self._events,
@@ -74,6 +75,11 @@ class Control:
     def _add_fault(self, asked: Json) -> Json:
         with self._store.transaction() as tx:
             return queue.add(tx, asked)
+
+    def _forget_faults(self, asked: Json) -> Json:
+        only(asked)
+        with self._store.transaction() as tx:
+            return {"forgotten": queue.forget(tx)}
 
     def _effects(self, _: Json) -> list[Json]:
         with self._store.transaction() as tx:

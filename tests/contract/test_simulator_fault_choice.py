@@ -34,6 +34,18 @@ def test_faults_are_used_up_in_the_order_given(gateway: Gateway) -> None:
     assert remaining == [0, 0]
 
 
+def test_faults_are_forgotten_and_what_has_happened_is_not(gateway: Gateway) -> None:
+    gateway.add_fault("reset_after", times=2)
+    gateway.add_fault("refuse_503", path="/v1/refunds")
+    assert _charge(gateway) == "None"
+    assert gateway.control("DELETE", "faults") == {"forgotten": 2}
+    assert gateway.control("GET", "faults") == []
+    # Also the key is remembered.
+    assert _charge(gateway) == "succeeded"
+    assert len(gateway.effects()) == 1
+    assert gateway.control("DELETE", "faults") == {"forgotten": 0}
+
+
 @pytest.mark.parametrize(
     ("match", "strikes"),
     [

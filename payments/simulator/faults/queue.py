@@ -81,6 +81,13 @@ def listed(tx: Tx) -> list[Json]:
     ]
 
 
+def forget(tx: Tx) -> int:
+    """Remove all faults, used up or not; return how many had not struck as often as they were to."""
+    waiting = len(tx.rows("SELECT seq FROM faults WHERE remaining > 0"))
+    tx.write("DELETE FROM faults")
+    return waiting
+
+
 def take_unread(tx: Tx, request: Request) -> Fault | None:
     """Use up the fault that is next for this request, if it strikes before the body is read."""
     for row in _waiting(tx, request):
