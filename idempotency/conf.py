@@ -272,6 +272,10 @@ class Conf:
         None,
         "What the host knows of the keys on one page: gets them, returns by id of a key a `types.Known`.",
     )
+    REDACT = Names(
+        ("account_number", "birth_date", "date_of_birth", "iban", "passport", "ssn", "tax_id"),
+        "Fields of stored bodies and evidence that nobody is shown: names, or paths such as `customer.*.phone`.",
+    )
     TRACE_URL = Text("", "Address of a trace, with `{trace_id}` in it; empty: no link.")
     RUNBOOK = Text("", "Address of the runbook that the console links; empty: no link.")
 

@@ -1,10 +1,18 @@
-"""What of a stored body is shown: its shape to everybody, its values to whoever may see them, secrets to nobody."""
+"""What of a stored body is shown: its shape to everybody, its values to whoever may see them, secrets to nobody.
+
+# Note [Redacted]
+Secrets by their usual names, and card numbers wherever they stand, are shown to nobody. What else is not is the host's
+to say, in `IDEMPOTENCY["REDACT"]`: by a field's name, wherever it is, or by its path from the top, in which `*` is any
+one name or place in a list. What is hidden is hidden with all that is in it.
+"""
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
+from urllib.parse import parse_qsl
 
+from idempotency.conf import conf
 from idempotency.http.header import mask
 
 HIDDEN = "•••"
@@ -60,6 +68,7 @@ _SECRET = re.compile(
     r"secret|token|password|authorization|cookie|api_?key|private|cvc|cvv|^pan$|card_?number",
     re.IGNORECASE,
 )
+_FORM = re.compile(r"[\w.\[\]%+-]+=[^&=\s]*(?:&[\w.\[\]%+-]+=[^&=\s]*)*")
 _DEPTH = 12
 _LONGEST = 20_000
 
@@ -74,7 +83,7 @@ def shown(raw: object, *, revealed: bool) -> str:
     value = _parsed(bytes(raw)) if isinstance(raw, bytes | memoryview) else raw
     if isinstance(value, bytes):
         return _opaque(value, revealed=revealed)
-    text = json.dumps(_walked(value, "", revealed, 0), indent=2, ensure_ascii=False, default=str)
+    text = json.dumps(_walked(value, (), revealed), indent=2, ensure_ascii=False, default=str)
     return (
         text
         if len(text) <= _LONGEST
@@ -92,7 +101,8 @@ def evidence(detail: Mapping[str, Any], *, revealed: bool) -> tuple[dict[str, st
     }
     rest = {name: value for name, value in detail.items() if name not in plain}
     facts = {
-        name.replace("_", " ").replace("-", " "): _said(value) for name, value in plain.items()
+        name.replace("_", " ").replace("-", " "): HIDDEN if _redacted((name,)) else _said(value)
+        for name, value in plain.items()
     }
     return {name: value for name, value in facts.items() if value}, shown(
         rest, revealed=revealed
@@ -119,7 +129,21 @@ def _parsed(raw: bytes) -> Any:
     try:
         return json.loads(raw)
     except (ValueError, RecursionError):
+        return _form(raw)
+
+
+def _form(raw: bytes) -> Any:
+    """Return the fields of a form, as payment gateways are sent them; the bytes where they are none."""
+    try:
+        text = raw.decode("ascii")
+    except UnicodeDecodeError:
         return raw
+    if not _FORM.fullmatch(text):
+        return raw
+    fields: dict[str, Any] = {}
+    for name, value in parse_qsl(text, keep_blank_values=True):
+        fields[name] = [*fields.get(name, []), value]
+    return {name: values if len(values) > 1 else values[0] for name, values in fields.items()}
 
 
 def _opaque(raw: bytes, *, revealed: bool) -> str:
@@ -131,18 +155,51 @@ def _opaque(raw: bytes, *, revealed: bool) -> str:
         return f"{len(raw):,} bytes that are not text"
 
 
-def _walked(value: Any, name: str, revealed: bool, depth: int) -> Any:
-    if depth > _DEPTH:
+def _walked(value: Any, path: tuple[str, ...], revealed: bool) -> Any:
+    if len(path) > _DEPTH or (value is not None and _redacted(path)):
         return HIDDEN
     if isinstance(value, dict):
         return {
-            mask(str(key)): _walked(item, str(key), revealed, depth + 1)
+            mask(str(key)): _walked(item, (*path, *_steps(str(key))), revealed)
             for key, item in value.items()
         }
     if isinstance(value, list):
-        return [_walked(item, name, revealed, depth + 1) for item in value]
+        return [_walked(item, (*path, "*"), revealed) for item in value]
     if value is None or isinstance(value, bool):
         return value
-    if _SECRET.search(name) or not (revealed or name in _PLAIN):
+    if not (revealed or _name(path) in _PLAIN):
         return HIDDEN
     return mask(value) if isinstance(value, str) else value
+
+
+def _steps(key: str) -> Sequence[str]:
+    """Return a key as steps of a path: forms write `card[number]`."""
+    return [step for step in re.split(r"[\[\]]", key) if step] or [key]
+
+
+def _name(path: tuple[str, ...]) -> str:
+    """Return the name of what is at a path; what is in a list has the list's."""
+    return next((step for step in reversed(path) if step != "*"), "")
+
+
+def _redacted(path: tuple[str, ...]) -> bool:
+    """Return whether nobody is shown what is there; see Note [Redacted]."""
+    name = _name(path)
+    if not name:
+        return False
+    if _SECRET.search(name):
+        return True
+    here = [_same(step) for step in path]
+    for rule in conf.REDACT:
+        steps = [_same(step) for step in rule.split(".")]
+        if steps == [_same(name)]:
+            return True
+        if len(steps) == len(here) > 1 and all(
+            step in ("*", at) for step, at in zip(steps, here, strict=True)
+        ):
+            return True
+    return False
+
+
+def _same(name: str) -> str:
+    return name.casefold().replace("-", "_")

@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from django.conf import LazySettings
 
 from idempotency.admin.redaction import HIDDEN, evidence, shown
 
@@ -67,3 +68,62 @@ def test_evidence_is_read_at_once_and_another_side_s_answer_stays_hidden() -> No
     assert facts == {"decision": "applied", "happened": "yes", "reference": "pi_1"}
     assert "Olena" not in rest
     assert "record" in rest
+
+
+CUSTOMER = {
+    "customer": {"name": "Olena", "IBAN": "UA21", "phones": [{"number": "044"}, {"number": "067"}]},
+    "lines": [{"note": "a", "bank": {"iban": "UA22"}}],
+    "phone": "099",
+}
+
+
+@pytest.mark.parametrize(
+    ("rules", "hidden", "seen"),
+    [
+        # By default, what names a person in an office's files.
+        (None, ("UA21", "UA22"), ("Olena", "044", "099")),
+        (["phone"], ("099",), ("044", "UA21")),
+        (["customer.phones.*.number"], ("044", "067"), ("099", "UA21")),
+        (["customer.phones"], ("044", "067"), ("099", "Olena")),
+        (["*.name"], ("Olena",), ("099", "a")),
+        (["number"], ("044", "067"), ("099",)),
+        (["lines.*.bank"], ("UA22",), ("UA21", "Olena")),
+        ([], (), ("UA21", "UA22", "Olena", "099")),
+    ],
+)
+def test_a_host_says_what_nobody_is_shown(
+    rules: list[str] | None, hidden: tuple[str, ...], seen: tuple[str, ...], settings: LazySettings
+) -> None:
+    settings.IDEMPOTENCY = {} if rules is None else {"REDACT": rules}
+    text = shown(json.dumps(CUSTOMER).encode(), revealed=True)
+    assert not [value for value in hidden if value in text]
+    assert [value for value in seen if value in text] == list(seen)
+
+
+def test_a_secret_is_hidden_with_all_that_is_in_it() -> None:
+    text = shown({"token": {"of": ["tok_1"]}, "kept": "x"}, revealed=True)
+    assert "tok_1" not in text
+    assert "kept" in text
+
+
+def test_a_form_is_read_as_what_it_says(settings: LazySettings) -> None:
+    settings.IDEMPOTENCY = {"REDACT": ["metadata.phone"]}
+    form = b"amount=500&metadata[phone]=044&metadata[order]=o-1&card[cvc]=123&expand=a&expand=b"
+    everybody = json.loads(shown(form, revealed=False))
+    assert everybody["amount"] == "500"
+    assert everybody["metadata[order]"] == HIDDEN
+    some = json.loads(shown(form, revealed=True))
+    assert some == {
+        "amount": "500",
+        "metadata[phone]": HIDDEN,
+        "metadata[order]": "o-1",
+        "card[cvc]": HIDDEN,
+        "expand": ["a", "b"],
+    }
+
+
+def test_evidence_keeps_to_it_too(settings: LazySettings) -> None:
+    settings.IDEMPOTENCY = {"REDACT": ["about", "phone"]}
+    facts, rest = evidence({"about": "Olena", "said": "paid", "phone": "044"}, revealed=True)
+    assert facts == {"about": HIDDEN, "said": "paid"}
+    assert "044" not in rest
