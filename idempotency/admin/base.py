@@ -8,6 +8,7 @@ from django.contrib import admin
 from django.core.paginator import Paginator
 from django.db.models import Model, QuerySet
 from django.http import HttpRequest
+from django.urls import reverse
 from django.utils.module_loading import import_string
 
 from idempotency.conf import conf
@@ -74,6 +75,11 @@ class ConsoleAdmin(_Base):
     def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         """Refuse: rows leave by the purge."""
         return False
+
+    def to_overview(self) -> tuple[str, str]:
+        """Return the way to the overview, as a list shows it."""
+        name = "admin:idempotency_heartbeat_changelist"
+        return "Overview", reverse(name, current_app=self.admin_site.name)
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         """Read from the ledger's own database."""

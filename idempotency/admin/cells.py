@@ -20,8 +20,13 @@ def two_lines(first: str, second: str) -> SafeString:
 
 
 def headline(seen: Look) -> SafeString:
-    """Show the line to read aloud, in two."""
-    return two_lines(seen.subject, seen.standing)
+    """Show the line to read aloud, in two, and who called."""
+    called = seen.known.owner or seen.key.scope
+    return format_html(
+        '{}<span class="idem-standing idem-caller">{}</span>',
+        two_lines(seen.subject, seen.standing),
+        called,
+    )
 
 
 def badge(seen: Look) -> SafeString:
@@ -40,8 +45,3 @@ def since(at: datetime) -> SafeString:
         moment.text,
         moment.ago,
     )
-
-
-def caller(seen: Look) -> str:
-    """Show who called: as the host names them, else their scope."""
-    return seen.known.owner or seen.key.scope

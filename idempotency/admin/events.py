@@ -53,6 +53,7 @@ _MOST = 1_000
 class EventAdmin(ConsoleAdmin):
     """The list of events, the latest first."""
 
+    change_list_template = "admin/idempotency/change_list.html"
     list_display = ("what", "seen", "actor", "reason_shown", "of_key")
     list_display_links = None
     list_filter = (AlarmFilter,)
@@ -78,7 +79,8 @@ class EventAdmin(ConsoleAdmin):
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
         """Show the list under its own name."""
-        return super().changelist_view(request, {"title": "Events", **(extra_context or {})})
+        extra = {"title": "Events", "tools": [self.to_overview()], **(extra_context or {})}
+        return super().changelist_view(request, extra)
 
     # -- one event ---------------------------------------------------------------------------------
 

@@ -22,7 +22,7 @@ from idempotency.admin.actions import ACTIONS
 from idempotency.admin.alarms import unhandled_of
 from idempotency.admin.base import ConsoleAdmin
 from idempotency.admin.bulk import BulkPages
-from idempotency.admin.cells import badge, caller, headline, since, two_lines
+from idempotency.admin.cells import badge, headline, since, two_lines
 from idempotency.admin.detail import BODIES, Look, glance, look, page
 from idempotency.admin.events import HANDLE
 from idempotency.admin.export import as_csv
@@ -40,7 +40,7 @@ class KeyAdmin(BulkPages, ConsoleAdmin):
     """The list of keys, and the page of each."""
 
     change_list_template = "admin/idempotency/change_list.html"
-    list_display = ("state_shown", "about", "seen", "caller_shown", "names")
+    list_display = ("state_shown", "about", "seen", "names")
     list_display_links = ("about",)
     list_filter = (KeyState, AgeFilter)
     # What is searched is up to `search.keys_for`; Django shows the box if there is a field.
@@ -79,11 +79,6 @@ class KeyAdmin(BulkPages, ConsoleAdmin):
     def seen(self, key: Key) -> SafeString:
         """Show when the key was claimed first."""
         return since(key.created_at)
-
-    @admin.display(description="Caller")
-    def caller_shown(self, key: Key) -> str:
-        """Show who called."""
-        return caller(glance(key))
 
     @admin.display(description="Reference and key")
     def names(self, key: Key) -> SafeString:
@@ -127,7 +122,7 @@ class KeyAdmin(BulkPages, ConsoleAdmin):
     ) -> HttpResponse:
         """Show the list, under a name that says what it lists, with what may be done to all of it."""
         query = request.GET.urlencode()
-        tools = []
+        tools = [self.to_overview()]
         if KeyState.chosen(request) in ("open", "unknown", "person") and allowed(
             request, ACTIONS["ask"]
         ):

@@ -70,9 +70,26 @@ def occurrence(event: Event, *, revealed: bool) -> Occurrence:
         decision = str(detail.pop("decision", ""))
         detail = {"outcome": _DECISIONS.get(decision, decision), **detail}
     facts, rest = evidence(detail, revealed=revealed)
+    if event.kind == "late-news":
+        facts = _in_order(facts)
     said = {"reason": mask(event.reason)} if event.reason and not event.alarming else {}
     tone = "bad" if event.alarming else "warn" if event.kind == "looked-up" else ""
     return Occurrence(title_of(event), said | facts, rest, tone)
+
+
+# In the order in which they are read; the database has one of its own.
+_NEWS_FACTS = {
+    "about": "about",
+    "our books said": "our books said",
+    "expected": "asked for",
+    "said": "the other side says",
+    "gateway reference": "its id there",
+}
+
+
+def _in_order(facts: Mapping[str, str]) -> dict[str, str]:
+    known = {label: facts[name] for name, label in _NEWS_FACTS.items() if name in facts}
+    return known | {name: value for name, value in facts.items() if name not in _NEWS_FACTS}
 
 
 def title_of(event: Event) -> str:

@@ -104,7 +104,7 @@ class OperationAdmin(BulkPages, ConsoleAdmin):
         """Show the list, with what may be done to all of it."""
         fitting = {"failed": ("retry",), "waiting": ("retry", "cancel")}
         query = request.GET.urlencode()
-        tools = []
+        tools = [self.to_overview()]
         for name in fitting.get(OperationState.chosen(request), ()):
             if allowed(request, ACTIONS[name]):
                 address = reverse(

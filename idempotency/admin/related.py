@@ -32,8 +32,8 @@ class Double:
         """What to say and to do about it."""
         done = "; ".join(f"{one.subject}, {one.standing}" for one in self.looks)
         return (
-            f"{len(self.looks)} different keys have done this for {mask(self.reference)}: {done}. "
-            "If it was meant once, undo one of them, e.g. refund it; the one that stays is the caller's choice."
+            f"Done {len(self.looks)} times for “{mask(self.reference)}”, under different keys: {done}. "
+            "If it was meant once, undo one of them, e.g. refund it."
         )
 
 

@@ -69,7 +69,7 @@ def test_the_caller_says_that_order_881_was_charged_twice(open_as: Open) -> None
         make_step(key, ending=Ending.APPLIED, reference=f"pi_{number}")
     browser = open_as("support", width=PHONE)
     find(browser, "order 881")
-    assert "2 different keys have done this for 881" in browser.text
+    assert "Done 2 times for “881”, under different keys" in browser.text
     assert "refund" in browser.text
     browser.follow("Charge of 12.00 UAH for order 881")
     assert "Done 2 times" in browser.text

@@ -241,7 +241,7 @@ def test_a_search_for_the_order_warns_and_shows_both_amounts(login: Login, term:
     twins()
     address = reverse("admin:idempotency_key_changelist")
     text = login("support").get(address, {"q": term}).content.decode()
-    assert "2 different keys have done this for 881" in text
+    assert "Done 2 times for “881”, under different keys" in text
     assert "12.00 UAH" in text
     assert "15.00 UAH" in text
 
