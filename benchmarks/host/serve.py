@@ -12,6 +12,7 @@ import sys
 import time
 import uuid
 from collections import Counter
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -134,10 +135,10 @@ class Host:
         return told[0][:3], time.perf_counter() - began
 
 
-def main() -> None:
-    """Do what is asked, until nothing more is."""
+def obey(make: Callable[[], object]) -> None:
+    """Do what standard input asks of the object, and report on standard output, until nothing more is asked."""
     reports, sys.stdout = sys.stdout, sys.stderr
-    host = Host()
+    host = make()
     for line in sys.stdin:
         order = json.loads(line)
         report = getattr(host, order.pop("do"))(**order)
@@ -145,4 +146,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    obey(Host)

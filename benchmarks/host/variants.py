@@ -15,7 +15,7 @@ class Variant:
 
     name: str
     of: str
-    """Where its view is made: `module:function`, or `module:Class`, below `benchmarks.host`."""
+    """Where its view is made, or its jobs are sent: `module:function`, or `module:Class`, below `benchmarks.host`."""
     packages: tuple[str, ...] = ()
     """What it needs beside Django, REST framework and drivers; none: what this interpreter has."""
     apps: tuple[str, ...] = ()
@@ -30,8 +30,12 @@ class Variant:
 
     def view(self) -> Callable[..., Any]:
         """Make the view."""
-        made: Any = _find(self.of)
+        made: Any = self.found()
         return made.as_view() if hasattr(made, "as_view") else made()
+
+    def found(self) -> Any:
+        """Return what makes the view, or sends a job."""
+        return _find(self.of)
 
     def prepared(self) -> None:
         """Make what migrations do not."""
@@ -142,4 +146,31 @@ PEERS = (
     ),
 )
 
-VARIANTS = {variant.name: variant for variant in (*OWN, *PEERS)}
+QUEUES = (
+    Variant(
+        "defer()",
+        "jobs.operations:send",
+        apps=("idempotency", "benchmarks.host.jobs"),
+        settings=lambda redis_url: {"ROOT_URLCONF": "benchmarks.host.jobs.urls"},
+        note="Committed with the order; one row per job that staff can see; each attempt is counted before it begins.",
+    ),
+    Variant(
+        "Celery delay()",
+        "jobs.celeryapp:send",
+        settings=lambda redis_url: {"ROOT_URLCONF": "benchmarks.host.jobs.urls"},
+        note="Sent after the commit: a crash between them, or of the broker, loses it; no record.",
+    ),
+    Variant(
+        "procrastinate",
+        "jobs.procrastinating:send",
+        packages=("procrastinate[django]==3.10.0",),
+        apps=("procrastinate.contrib.django", "benchmarks.host.jobs"),
+        settings=lambda redis_url: {
+            "ROOT_URLCONF": "benchmarks.host.jobs.urls",
+            "PROCRASTINATE_IMPORT_PATHS": ["benchmarks.host.jobs.procrastinating"],
+        },
+        note="Committed with the order; a job that raised or was killed is not repeated unless told to.",
+    ),
+)
+
+VARIANTS = {variant.name: variant for variant in (*OWN, *PEERS, *QUEUES)}

@@ -15,6 +15,23 @@ from benchmarks.rig.environments import environment
 ROOT = Path(__file__).resolve().parents[2]
 
 
+def python_of(variant: Variant) -> Path:
+    """Return the interpreter that has what the variant needs. Raises: CannotInstall."""
+    if not variant.packages:
+        return Path(sys.executable)
+    return environment(variant.name, variant.packages)
+
+
+def surroundings(variant: Variant, database_url: str, redis_url: str) -> dict[str, str]:
+    """Return the environment variables of its process."""
+    return {
+        "PATH": os.environ["PATH"],
+        "BENCHMARK_VARIANT": variant.name,
+        "DATABASE_URL": database_url,
+        "REDIS_URL": redis_url,
+    }
+
+
 class SubjectFailed(Exception):
     """The measured process ended; the message is the end of what it wrote."""
 
@@ -22,23 +39,20 @@ class SubjectFailed(Exception):
 class Subject:
     """A process that serves one variant and measures itself."""
 
-    def __init__(self, variant: Variant, *, database_url: str, redis_url: str) -> None:
-        python = (
-            environment(variant.name, variant.packages)
-            if variant.packages
-            else Path(sys.executable)
-        )
+    def __init__(
+        self,
+        variant: Variant,
+        *,
+        database_url: str,
+        redis_url: str,
+        module: str = "benchmarks.host.serve",
+    ) -> None:
         self._errors = Path(tempfile.mkstemp(prefix="benchmark-", suffix=".log")[1])
         with self._errors.open("wb") as errors:
             self._process = subprocess.Popen(
-                [python, "-m", "benchmarks.host.serve"],
+                [python_of(variant), "-m", module],
                 cwd=ROOT,
-                env={
-                    "PATH": os.environ["PATH"],
-                    "BENCHMARK_VARIANT": variant.name,
-                    "DATABASE_URL": database_url,
-                    "REDIS_URL": redis_url,
-                },
+                env=surroundings(variant, database_url, redis_url),
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=errors,

@@ -1,0 +1,27 @@
+"""Celery with its defaults, and with what this project sets for the ledger's nudges."""
+
+import os
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "benchmarks.host.settings")
+
+from celery import Celery
+from django.conf import settings
+from django.db import transaction
+
+from benchmarks.host.jobs.work import job
+
+app = Celery("benchmark", broker=settings.REDIS_URL)
+if "idempotency" in settings.INSTALLED_APPS:
+    app.conf.update(task_acks_late=True, worker_prefetch_multiplier=1, task_ignore_result=True)
+app.autodiscover_tasks()
+
+
+@app.task(name="benchmark.plain", ignore_result=True)
+def plain(number: int) -> None:
+    """Do the job."""
+    job(number)
+
+
+def send(number: int) -> None:
+    """Send the job once the transaction that is open has committed."""
+    transaction.on_commit(lambda: plain.delay(number))

@@ -1,0 +1,3 @@
+"""Workers serve nothing."""
+
+urlpatterns: list[object] = []
