@@ -3,6 +3,7 @@
     nox                                           every version that is installed
     nox -s "app(python='3.13', django='6.1')"
     nox -s postgres15                             on Debian's PostgreSQL 15, where it is installed
+    nox -s rabbitmq                               the tests of deferred work on Debian's RabbitMQ, likewise
 
 Each session has an environment of its own. The pinned versions are those of the requirements; only Django differs, and
 what it brings with it. The deployment's own suite, `make test`, is the full one.
@@ -14,7 +15,7 @@ import nox
 
 nox.options.default_venv_backend = "uv|virtualenv"
 nox.options.error_on_missing_interpreters = False
-nox.options.sessions = ["app", "postgres15"]
+nox.options.sessions = ["app", "postgres15", "rabbitmq"]
 
 DJANGO = {"5.2": "Django>=5.2.19,<5.3", "6.0": "Django>=6.0,<6.1", "6.1": "Django>=6.1,<6.2"}
 VERSIONS = [
@@ -25,6 +26,8 @@ VERSIONS = [
     if not (python == "3.11" and django != "5.2")
 ]
 QUICK = ("tests/unit/http", "tests/unit/checks", "tests/integration/core", "tests/hosts")
+DEFERRED = ("tests/faults/operations", "tests/integration/test_stack.py")
+DEBIAN_RABBITMQ = Path("/usr/lib/rabbitmq/bin/rabbitmq-server")
 DEBIAN_15 = Path("/usr/lib/postgresql/15/bin")
 
 
@@ -43,6 +46,16 @@ def postgres15(session: nox.Session) -> None:
         session.skip("PostgreSQL 15 is not installed")
     _install(session, "5.2")
     _test(session, {"TEST_POSTGRES": str(DEBIAN_15)})
+
+
+@nox.session(python="3.12")
+def rabbitmq(session: nox.Session) -> None:
+    """Run the tests of deferred work with RabbitMQ as the broker."""
+    if not DEBIAN_RABBITMQ.exists():
+        session.skip("RabbitMQ is not installed: apt install rabbitmq-server")
+    _install(session, "5.2")
+    tests = session.posargs or ["-q", "-m", "", *DEFERRED]
+    session.run("python", "-m", "pytest", *tests, env={"TEST_BROKER": "rabbitmq"})
 
 
 @nox.session

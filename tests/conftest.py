@@ -69,6 +69,9 @@ def live_stack(
     settings.DEBUG = True
     call_command("payments_demo", verbosity=0)
     settings.DEBUG = False
-    stack = Stack(database_url=stack_database_url, store_url=store_url, home=tmp_path)
+    broker = {"CELERY_BROKER_URL": servers.broker.url} if servers.broker else {}
+    stack = Stack(
+        database_url=stack_database_url, store_url=store_url, home=tmp_path, environment=broker
+    )
     yield stack
     stack.close()

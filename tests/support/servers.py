@@ -1,8 +1,8 @@
 """Start real servers before Django reads its settings: a pytest plugin, named in pyproject.toml.
 
 DATABASE_URL and REDIS_URL replace the embedded servers; TEST_STORE=redis runs the suite on Redis
-instead of Valkey, TEST_POSTGRES on the PostgreSQL whose programs are in that folder. The servers end with this process,
-however it ends.
+instead of Valkey, TEST_POSTGRES on the PostgreSQL whose programs are in that folder, TEST_BROKER=rabbitmq the processes
+of its deployments on an installed RabbitMQ. The servers end with this process, however it ends.
 """
 
 import contextlib
@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from project.embedded import Postgres, ServerFailed, Store
+from tests.support.rabbitmq import RabbitMQ
 
 PREFIX = "idempotency-ledger-tests-"
 
@@ -26,6 +27,7 @@ class Servers:
     def __init__(self) -> None:
         self.postgres: Postgres | None = None
         self.store: Store | None = None
+        self.broker: RabbitMQ | None = None
         self._cleanup = contextlib.ExitStack()
 
     def start(self) -> None:
@@ -50,6 +52,12 @@ class Servers:
             )
             os.environ["REDIS_URL"] = self.store.start()
             self._cleanup.callback(self.store.stop)
+        if broker := os.environ.get("TEST_BROKER"):
+            if broker != "rabbitmq" or not RabbitMQ.installed():
+                raise pytest.UsageError(f"TEST_BROKER={broker!r} is not rabbitmq, or not installed")
+            self.broker = RabbitMQ(home=home / "broker")
+            self.broker.start()
+            self._cleanup.callback(self.broker.stop)
 
     def stop(self) -> None:
         """Stop them and remove their files."""

@@ -10,7 +10,10 @@ from django.db import connection
 from idempotency.models import Key, Operation
 from idempotency.operations import defer
 from project.embedded import Store
+from project.embedded.server import Server
 from tests.support.poison import operations as poison
+from tests.support.rabbitmq import RabbitMQ
+from tests.support.servers import servers
 from tests.support.stack import Stack
 
 __all__ = ["poison"]
@@ -29,12 +32,13 @@ def stack(live_stack: Stack) -> Stack:
 
 
 @pytest.fixture
-def broker(tmp_path: Path) -> Iterator[Store]:
-    """Return a broker of its own, which a test may stop, freeze or empty."""
-    store = Store(home=tmp_path / "broker", durable=False)
-    store.start()
-    yield store
-    store.stop()
+def broker(tmp_path: Path) -> Iterator[Server]:
+    """Return a broker of its own, which a test may stop, freeze or empty; RabbitMQ where that is asked for."""
+    home = tmp_path / "broker"
+    server: Server = RabbitMQ(home=home) if servers.broker else Store(home=home, durable=False)
+    server.start()
+    yield server
+    server.stop()
 
 
 def promise(name: str, given: object = None) -> str:

@@ -7,14 +7,15 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from typing import Any
 
 import pytest
-import redis
+from kombu import Connection
 
 from idempotency.models import Operation
-from project.embedded import Store
-from project.embedded.server import free_port
+from project.embedded.server import Server, free_port
 from tests.faults.operations.conftest import key_of, work_of
+from tests.support.servers import servers
 from tests.support.stack import Stack
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(150), pytest.mark.sampled(3)]
@@ -51,13 +52,17 @@ def all_done(stack: Stack, operations: list[str]) -> None:
 
 @contextmanager
 def refusing() -> Iterator[str]:
-    yield f"redis://127.0.0.1:{free_port()}/0"
+    yield address(free_port())
 
 
 @contextmanager
 def accepting_and_silent() -> Iterator[str]:
     with socket.create_server(("127.0.0.1", 0), backlog=64) as server:
-        yield f"redis://127.0.0.1:{server.getsockname()[1]}/0"
+        yield address(server.getsockname()[1])
+
+
+def address(port: int) -> str:
+    return f"amqp://127.0.0.1:{port}//" if servers.broker else f"redis://127.0.0.1:{port}/0"
 
 
 @pytest.mark.parametrize("broker_that_is", [refusing, accepting_and_silent])
@@ -75,29 +80,33 @@ def test_no_broker_delays_or_loses_a_202(
     all_done(stack, operations)
 
 
-def test_a_broker_stopped_in_mid_request(stack: Stack, broker: Store) -> None:
+def test_a_broker_stopped_in_mid_request(stack: Stack, broker: Server) -> None:
     stack.environment["CELERY_BROKER_URL"] = broker.url
     stack.start("simulator", "web", "worker")
     warm = str(stack.post("/api/payouts/", PAYOUT, key="warm").json()["id"])
     all_done(stack, [warm])
     assert broker.process is not None
 
-    os.kill(broker.process.pid, signal.SIGSTOP)
+    os.killpg(broker.process.pid, signal.SIGSTOP)
     try:
         operations = post_together(stack)
     finally:
-        os.kill(broker.process.pid, signal.SIGCONT)
+        os.killpg(broker.process.pid, signal.SIGCONT)
     stack.start("beat")
     all_done(stack, [warm, *operations])
 
 
-def test_messages_that_the_broker_forgot(stack: Stack, broker: Store) -> None:
+def test_messages_that_the_broker_forgot(stack: Stack, broker: Server) -> None:
     stack.environment["CELERY_BROKER_URL"] = broker.url
     stack.start("simulator", "web")
     operations = post_together(stack)
-    with redis.Redis.from_url(broker.url) as client:
-        stack.wait_until(lambda: client.llen("celery") == TOGETHER, "the nudges are published")
-        client.flushall()
+    with Connection(broker.url) as client:
+        channel: Any = client.channel()
+        stack.wait_until(
+            lambda: channel.queue_declare("celery", passive=True).message_count == TOGETHER,
+            "the nudges are published",
+        )
+        assert channel.queue_purge("celery") == TOGETHER
 
     stack.start("worker", "beat")
     all_done(stack, operations)
@@ -114,7 +123,7 @@ def test_4354_messages_that_a_frozen_worker_took_with_it(stack: Stack) -> None:
     all_done(stack, operations)
 
 
-def test_a_broker_that_is_restarted_five_times(stack: Stack, broker: Store) -> None:
+def test_a_broker_that_is_restarted_five_times(stack: Stack, broker: Server) -> None:
     stack.environment["CELERY_BROKER_URL"] = broker.url
     stack.start("simulator", "web", "worker", "beat")
     operations = []
