@@ -49,7 +49,7 @@ class Ledger(RuleBasedStateMachine):
         host.other_side.look_up = self.gate.look_up  # type: ignore[method-assign]
         self.caller = Caller(User.objects.create_user(uuid.uuid4().hex))
         self.path = "/charge/" if keyed else "/charge-unkeyed/"
-        self.body = {"name": "a", "kind": "second-call" if steps == 2 else None}
+        self.body: dict[str, Any] = {"name": "a", "kind": "second-call" if steps == 2 else None}
         self.answers: list[Any] = []
         self.reports: list[reconciliation.Report] = []
         self.highest = (0, 0)
@@ -230,9 +230,9 @@ class Ledger(RuleBasedStateMachine):
             self.gate.go_on(one, "not sent")
 
 
-def explore(*, examples: int, steps: int) -> None:
+def explore(machine: type[RuleBasedStateMachine], *, examples: int, steps: int) -> None:
     run_state_machine_as_test(
-        Ledger,
+        machine,
         settings=settings(
             max_examples=examples,
             stateful_step_count=steps,
@@ -256,7 +256,7 @@ def _host(transactional_db: None, request: pytest.FixtureRequest) -> Any:
 @pytest.mark.timeout(300)
 @pytest.mark.usefixtures("_host")
 def test_any_sequence_keeps_the_promises() -> None:
-    explore(examples=10, steps=25)
+    explore(Ledger, examples=10, steps=25)
 
 
 class First:
@@ -295,4 +295,4 @@ def test_the_machine_sees_a_double_effect(rotates: bool, monkeypatch: pytest.Mon
 @pytest.mark.timeout(3600)
 @pytest.mark.usefixtures("_host")
 def test_long_sequences_keep_the_promises() -> None:
-    explore(examples=400, steps=50)
+    explore(Ledger, examples=400, steps=50)
