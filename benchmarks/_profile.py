@@ -2,9 +2,9 @@
 
     python -m benchmarks._profile [--variant idempotent] [--case fresh] [--seconds 20]
 
-One process serves requests one after another while py-spy samples it 500 times a second. Only samples that hold Python's
-lock count, so waiting for the database is not in them. A package's share is that of the samples whose innermost frame of
-any package is its own; a function's is that of the samples below it.
+One process serves requests one after another while py-spy samples it 500 times a second. Only samples that hold
+Python's lock count, so waiting for the database is not in them. A package's share is that of the samples whose
+innermost frame of any package is its own; a function's is that of the samples below it.
 """
 
 import argparse
@@ -33,7 +33,7 @@ def main() -> None:
     options = parser.parse_args()
     spy = environment("py-spy", ["py-spy==0.4.1"]).with_name("py-spy")
     with servers.postgres() as postgres, servers.store() as store:
-        url = servers.new_database(postgres, "profiled")
+        url = servers.new_database(postgres.url, "profiled")
         with Subject(VARIANTS[options.variant], database_url=url, redis_url=store.url) as subject:
             subject.do("prepare")
             subject.do("seed")

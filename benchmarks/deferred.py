@@ -58,7 +58,7 @@ def main() -> None:
     missing: dict[str, str] = {}
     with servers.postgres() as postgres:
         for number, cell in enumerate(figures.interleaved(cells, options.rounds)):
-            url = servers.new_database(postgres, f"queue{number}")
+            url = servers.new_database(postgres.url, f"queue{number}")
             try:
                 with servers.store() as store:
                     measure(cell, url, store.url, options.jobs)

@@ -68,8 +68,8 @@ def main() -> None:
 
 def measure(rows: int, rounds: int, postgres: Postgres, store: Store) -> Figures:
     """Fill, then measure."""
-    full = servers.new_database(postgres, "full")
-    empty = servers.new_database(postgres, "empty")
+    full = servers.new_database(postgres.url, "full")
+    empty = servers.new_database(postgres.url, "empty")
     found = Figures(rows)
     with (
         Subject(OURS, database_url=full, redis_url=store.url) as ours,

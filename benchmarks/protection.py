@@ -17,6 +17,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import psycopg
 
@@ -100,8 +101,9 @@ def measure(
         subjects = {}
         for variant in variants:
             try:
-                url = servers.new_database(postgres, variant.name)
-                _count(variant, url, postgres, store, measured)
+                url = servers.new_database(postgres.url, variant.name)
+                for case, counts in counted(variant, url, store.url).items():
+                    measured.counts[variant.name, case] = counts
                 subject = Subject(variant, database_url=url, redis_url=store.url)
                 subjects[variant.name] = stack.enter_context(subject)
                 subject.do("seed")
@@ -129,23 +131,27 @@ def cases(variant: Variant) -> Sequence[str]:
     return ("fresh",) if variant.name.startswith("bare") else ("fresh", "replay", "conflict")
 
 
-def _count(
-    variant: Variant, url: str, postgres: Postgres, store: Store, measured: Measured
-) -> None:
-    """Have a process whose connections lead through a meter serve some requests of each case."""
-    with (
-        Meter("127.0.0.1", postgres.port) as meter,
-        Subject(
-            variant, database_url=servers.through(url, meter.port), redis_url=store.url
-        ) as subject,
-    ):
-        subject.do("prepare")
-        subject.do("seed")
-        for case in cases(variant):
-            subject.do("send", case=case, count=2)
-            before = meter.counts
-            subject.do("send", case=case, count=COUNTED)
-            measured.counts[variant.name, case] = meter.counts - before
+def counted(variant: Variant, url: str, redis_url: str) -> dict[str, Counts]:
+    """Return, by case, what a process of this variant asks for `COUNTED` requests, once it is warm.
+
+    `url` is that of an empty database without TLS.
+
+    Raises:
+        SubjectFailed: the process ended.
+    """
+    found = {}
+    address = urlsplit(url)
+    with Meter(str(address.hostname), address.port or 5432) as meter:
+        through = servers.through(url, meter.port)
+        with Subject(variant, database_url=through, redis_url=redis_url) as subject:
+            subject.do("prepare")
+            subject.do("seed")
+            for case in cases(variant):
+                subject.do("send", case=case, count=2)
+                before = meter.counts
+                subject.do("send", case=case, count=COUNTED)
+                found[case] = meter.counts - before
+    return found
 
 
 def _time(cell: Cell, subject: Subject, count: int, connection: psycopg.Connection) -> None:

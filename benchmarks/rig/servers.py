@@ -44,11 +44,11 @@ def store() -> Iterator[Store]:
             server.remove()
 
 
-def new_database(server: Postgres, name: str) -> str:
-    """Make an empty database; return its address, without TLS."""
-    with psycopg.connect(server.url, autocommit=True) as connection:
+def new_database(server_url: str, name: str) -> str:
+    """Make an empty database beside the named one; return its address, without TLS."""
+    with psycopg.connect(server_url, autocommit=True) as connection:
         connection.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
-    return f"{server.url.rpartition('/')[0]}/{name}?sslmode=disable"
+    return f"{server_url.rpartition('/')[0]}/{name}?sslmode=disable"
 
 
 def through(address: str, port: int) -> str:

@@ -61,8 +61,7 @@ class Meter:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._server.close()
-        for one in self._open:
+        for one in (self._server, *self._open):
             _end(one)
             one.close()
 
