@@ -94,7 +94,7 @@ def measure(cell: Cell, url: str, redis_url: str, jobs: int) -> None:
 def workers(cell: Cell, url: str, redis_url: str, usage: list[float]) -> Iterator[list[Worker]]:
     """Have that many workers; when they have ended, note their CPU seconds, those of starting included."""
     python = python_of(cell.variant)
-    commands = [
+    commands: list[list[str | Path]] = [
         [python, "-m", "django", "procrastinate", "worker", "--concurrency", "1"]
     ] * cell.workers
     if not cell.variant.packages:

@@ -4,6 +4,7 @@ It reads neither the key's syntax nor its scope's tenant, digests the raw body, 
 """
 
 import hashlib
+from typing import Any
 
 from django.db import connection, transaction
 from rest_framework.request import Request
@@ -82,4 +83,5 @@ def _answered(identity: list[str], digest: bytes, request: Request) -> Response:
         stored, status = cursor.fetchone()
     if bytes(stored) != digest:
         return Response({"detail": "another request"}, status=422)
-    return Response({"order_id": request.data["order_id"], "status": "done"}, status=status)
+    data: Any = request.data
+    return Response({"order_id": data["order_id"], "status": "done"}, status=status)

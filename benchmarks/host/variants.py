@@ -30,8 +30,9 @@ class Variant:
 
     def view(self) -> Callable[..., Any]:
         """Make the view."""
-        made: Any = self.found()
-        return made.as_view() if hasattr(made, "as_view") else made()
+        made = self.found()
+        view: Callable[..., Any] = made.as_view() if hasattr(made, "as_view") else made()
+        return view
 
     def found(self) -> Any:
         """Return what makes the view, or sends a job."""
