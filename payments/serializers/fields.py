@@ -22,8 +22,26 @@ SOURCES = """A token of the gateway, never a card number. In the sandbox:
 | `pm_sandbox_lostAnswer` | 504 `outcome-unknown`, repeats 409; after some seconds 201, replayed |
 | `pm_sandbox_lateSuccess` | the same, where the gateway did it 5 seconds after its answer was lost |
 | `pm_sandbox_unavailable` | 503 `gateway-unavailable`: nothing was done, and the key is free |
+| `pm_card_pendingRefund` | 201; a refund of it ends with the status `processing` |
+| `pm_sandbox_refundRefused` | 201; a refund of it ends with `refund-refused` |
+| `pm_sandbox_refundSlow` | 201; a refund of it takes 2 seconds |
+| `pm_sandbox_refundLostAnswer`, `pm_sandbox_refundLateSuccess` | 201; a refund of it is `unknown` for some seconds |
+| `pm_sandbox_refundUnavailable` | 201; a refund of it is tried again, and ends with `gave-up` |
 
 Several failures in a row open the circuit for everybody: 503 `circuit-open`, for some seconds.
+"""
+
+
+DESTINATIONS = """An account of the gateway. In the sandbox any is paid but:
+
+| account | what becomes of the operation |
+|---|---|
+| `acct_invalid` | `error.code` `payout-refused`: there is no such account |
+| `acct_sandbox_refused` | `result.status` `refused`: too little money to pay out |
+| `acct_pending` | `result.status` `processing` |
+| `acct_sandbox_slow` | takes 2 seconds |
+| `acct_sandbox_lostAnswer`, `acct_sandbox_lateSuccess` | `unknown` for some seconds, then `result` |
+| `acct_sandbox_unavailable` | tried again, then `error.code` `gave-up` |
 """
 
 
@@ -87,7 +105,7 @@ class Source(serializers.Field[str, Any, str, Any]):
     {
         "type": "string",
         "pattern": "^acct_[A-Za-z0-9_]{1,70}$",
-        "description": "An account of the gateway; `acct_invalid` is refused.",
+        "description": DESTINATIONS,
     }
 )
 class Destination(serializers.Field[str, Any, str, Any]):
@@ -96,6 +114,28 @@ class Destination(serializers.Field[str, Any, str, Any]):
     def to_internal_value(self, data: Any) -> str:
         if not isinstance(data, str) or not _DESTINATION.fullmatch(data):
             raise ValidationError("An account of the gateway is wanted, e.g. acct_1a2b3c.")
+        return data
+
+    def to_representation(self, value: str) -> str:
+        return value
+
+
+@extend_schema_field(
+    {
+        "type": "string",
+        "format": "uri",
+        "maxLength": 500,
+        "pattern": "^https?://[a-z0-9.-]+[!-~]*$",
+        "example": "https://shop.example/events",
+        "description": "`https` only, except in the sandbox.",
+    }
+)
+class Url(serializers.Field[str, Any, str, Any]):
+    """The address of an endpoint, given as a string; whether it can be one is for `completion` to say."""
+
+    def to_internal_value(self, data: Any) -> str:
+        if not isinstance(data, str) or not data:
+            raise ValidationError("An address is wanted, as a string.")
         return data
 
     def to_representation(self, value: str) -> str:

@@ -26,11 +26,21 @@ Test tokens (the table itself: `api/tokens.py`):
 | `pm_sandbox_lostAnswer` | succeeds, and the answer is lost, each time |
 | `pm_sandbox_lateSuccess` | the answer is lost, and it succeeds 5 s later |
 | `pm_sandbox_unavailable` | 503: not executed |
+| `pm_sandbox_refundRefused` | succeeds; its refunds are 400 `refund_disputed_payment` |
+| `pm_sandbox_refundSlow` | succeeds; a refund of it answers 2 s later |
+| `pm_sandbox_refundLostAnswer` | succeeds; the answer to a refund of it is lost, each time |
+| `pm_sandbox_refundLateSuccess` | succeeds; a refund of it loses its answer, and succeeds 5 s later |
+| `pm_sandbox_refundUnavailable` | succeeds; a refund of it is 503: not executed |
 | anything else | 400 `resource_missing` |
 
 | destination of a payout, external_account of an account | |
 |---|---|
 | `acct_invalid`, or not `acct_…` | 400 `resource_missing` |
+| `acct_sandbox_refused` | the account is made; paying it is 400 `balance_insufficient` |
+| `acct_sandbox_slow` | the account is made; paying it answers 2 s later |
+| `acct_sandbox_lostAnswer` | the account is made; the answer to paying it is lost, each time |
+| `acct_sandbox_lateSuccess` | the account is made; paying it loses the answer, and succeeds 5 s later |
+| `acct_sandbox_unavailable` | 503, already when the account is to be made |
 | `acct_pending` | the payout is `pending`, decided by POST /_sim/webhooks or `settle_after` |
 | any other `acct_…` | paid |
 

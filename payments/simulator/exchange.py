@@ -73,7 +73,7 @@ class Exchange:
                 amount=requests.amount_of(params),
                 reference=_reference_of(params),
             )
-            fault = fault or sandbox.fault_of(request, params) or WHOLE
+            fault = fault or sandbox.fault_of(tx, request, params) or WHOLE
             return self._write_down(tx, request, params, fault, unreadable)
 
     def answer(self, received: Received) -> Answer:

@@ -37,6 +37,8 @@ def stack(live_stack: Stack) -> Stack:
     live_stack.environment |= {
         "IDEMPOTENCY_RECONCILE_EVERY": "1",
         "IDEMPOTENCY_WAKE_EVERY": "1",
+        # Longer than what comes late in the sandbox takes: then a look-up that finds nothing is believed.
+        "PAYMENTS_GATEWAY_SETTLING_TIME": "8",
         # What the sandbox breaks on purpose is not to open the circuit here.
         "PAYMENTS_BREAKER_MIN_CALLS": "1000",
     }
@@ -78,6 +80,46 @@ def test_the_sandbox_shows_each_state_without_a_control_route(stack: Stack, clie
 
         stack.wait_until(done, f"{source} is found out")
     assert len(stack.effects()) == 3
+
+
+@pytest.mark.sampled(3)
+@pytest.mark.timeout(240)
+def test_the_sandbox_shows_each_end_of_deferred_work(stack: Stack, client: Client) -> None:
+    """Refunds by the card that was charged, payouts by the account that is paid."""
+    kinds = ("refused", "slow", "lostAnswer", "lateSuccess", "unavailable")
+    promised = {}
+    for kind in kinds:
+        card = f"pm_sandbox_refund{kind[0].upper()}{kind[1:]}"
+        paid = stack.post("/api/payments/", order(kind, card), key=kind).json()
+        refunds = f"/api/payments/{paid['id']}/refunds/"
+        promised["refund", kind] = stack.post(refunds, {"amount": 100}, key=kind)
+        payout = {"amount": 100, "currency": "EUR", "destination": f"acct_sandbox_{kind}"}
+        promised["payout", kind] = stack.post("/api/payouts/", payout, key=kind)
+    seen: dict[tuple[str, str], set[str]] = {name: set() for name in promised}
+
+    def ended() -> dict[tuple[str, str], str]:
+        operations = {
+            name: stack.get(each.headers["Location"]).json() for name, each in promised.items()
+        }
+        for name, operation in operations.items():
+            seen[name].add(operation["state"])
+        if not all(operation["done"] for operation in operations.values()):
+            return {}
+        return {
+            name: operation["error"]["code"]
+            if "error" in operation
+            else operation["result"]["status"]
+            for name, operation in operations.items()
+        }
+
+    expected = {(what, kind): "succeeded" for what in ("refund", "payout") for kind in kinds}
+    expected |= {(what, "unavailable"): "gave-up" for what in ("refund", "payout")}
+    expected |= {("refund", "refused"): "refund-refused", ("payout", "refused"): "refused"}
+    assert stack.wait_until(ended, "all operations are done", seconds=180) == expected
+    for what in ("refund", "payout"):
+        assert "unknown" in seen[what, "lostAnswer"] | seen[what, "lateSuccess"]
+    moved = [effect["kind"] for effect in stack.effects()]
+    assert sorted(moved) == ["charge"] * 5 + ["payout"] * 3 + ["refund"] * 3
 
 
 def test_a_client_waits_until_the_outcome_is_known(stack: Stack, client: Client) -> None:

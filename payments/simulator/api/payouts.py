@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from payments.simulator.api import params, shapes, tokens
 from payments.simulator.api.call import Call
+from payments.simulator.api.errors import refused
 from payments.simulator.api.tokens import Outcome
 from payments.simulator.record import books
+from payments.simulator.record.store import Tx
 from payments.simulator.wire.http import Json
 
 
@@ -39,7 +41,7 @@ def create(call: Call) -> Json:
     """Pay out to an account.
 
     Raises:
-        ApiError: there is no such account.
+        ApiError: there is no such account, or there is too little to pay out.
     """
     given = call.params
     payout = shapes.payout(
@@ -51,6 +53,8 @@ def create(call: Call) -> Json:
     )
     payout["description"] = params.text(given, "description")
     outcome = _outcome(call, payout["destination"])
+    if outcome is Outcome.REFUSED:
+        raise refused("You have insufficient funds in your account.", code="balance_insufficient")
     call.save(payout)
     call.announce("payout.created", payout)
     if outcome is Outcome.SUCCEEDS:
@@ -79,6 +83,11 @@ def fail(call: Call, payout: Json) -> None:
 
 def _outcome(call: Call, destination: str) -> Outcome:
     """Return how a payout ends: decided by the outside account that the destination stands for."""
-    account = books.find(call.tx, destination, object_type="account")
+    return tokens.destination(outside_account(call.tx, destination), param="destination")
+
+
+def outside_account(tx: Tx, destination: str) -> str:
+    """Return the account of the outside world that a destination stands for: itself, where it is one."""
+    account = books.find(tx, destination, object_type="account")
     outside = account["external_accounts"]["data"] if account else []
-    return tokens.destination(outside[0]["id"] if outside else destination, param="destination")
+    return str(outside[0]["id"]) if outside else destination

@@ -16,12 +16,15 @@ def create(call: Call) -> Json:
     """Refund a charge, or a part of it.
 
     Raises:
-        ApiError: there is no such charge, or less is left of it than is asked for.
+        ApiError: there is no such charge, it may not be refunded, or less is left of it than is asked for.
     """
     amount = params.amount(call.params)
     metadata = params.metadata(call.params)
     reason = params.choice(call.params, "reason", among=_REASONS, default=_REASONS[-1])
     charge = _charge_to_refund(call)
+    becomes = tokens.payment_method(charge["payment_method"]).refund
+    if becomes is Outcome.REFUSED:
+        raise refused(f"Charge {charge['id']} is disputed.", code="refund_disputed_payment")
     refund = shapes.refund(
         charge, created=call.now, amount=_within_what_is_left(charge, amount), metadata=metadata
     )
@@ -30,7 +33,7 @@ def create(call: Call) -> Json:
     call.save(charge)
     call.save(refund)
     call.announce("refund.created", refund)
-    if tokens.payment_method(charge["payment_method"]).refund is Outcome.SUCCEEDS:
+    if becomes is Outcome.SUCCEEDS:
         succeed(call, refund)
     return refund
 

@@ -1,7 +1,7 @@
 """What each test token does: data, listed for readers in the package's docstring.
 
 Names and meanings are Stripe's own ("Testing", test payment methods), except `pm_card_processing`,
-`acct_invalid`, `acct_pending` and what begins with `pm_sandbox_`, which Stripe does not have.
+`acct_invalid`, `acct_pending` and what begins with `pm_sandbox_` or `acct_sandbox_`, which Stripe does not have.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ class Outcome(Enum):
     DECLINED = "declined"
     NEEDS_ACTION = "needs the customer"
     TAKES_TIME = "decided later"
+    REFUSED = "refused by the state of things"
 
 
 @dataclass(frozen=True)
@@ -96,18 +97,43 @@ PAYMENT_METHODS: dict[str, PaymentMethod] = {
     "pm_sandbox_lostAnswer": _SUCCEEDS,
     "pm_sandbox_lateSuccess": _SUCCEEDS,
     "pm_sandbox_unavailable": _SUCCEEDS,
+    "pm_sandbox_refundRefused": PaymentMethod(Outcome.SUCCEEDS, refund=Outcome.REFUSED),
+    "pm_sandbox_refundSlow": _SUCCEEDS,
+    "pm_sandbox_refundLostAnswer": _SUCCEEDS,
+    "pm_sandbox_refundLateSuccess": _SUCCEEDS,
+    "pm_sandbox_refundUnavailable": _SUCCEEDS,
 }
 
-SANDBOX: dict[str, Strike] = {
-    "pm_sandbox_slow": Strike("slow_after", 2.0),
-    "pm_sandbox_lostAnswer": Strike("reset_after"),
-    "pm_sandbox_lateSuccess": Strike("late_success", 5.0),
-    "pm_sandbox_unavailable": Strike("refuse_503"),
+_SLOW, _LOST = Strike("slow_after", 2.0), Strike("reset_after")
+_LATE, _UNAVAILABLE = Strike("late_success", 5.0), Strike("refuse_503")
+
+CHARGE_STRIKES: dict[str, Strike] = {
+    "pm_sandbox_slow": _SLOW,
+    "pm_sandbox_lostAnswer": _LOST,
+    "pm_sandbox_lateSuccess": _LATE,
+    "pm_sandbox_unavailable": _UNAVAILABLE,
 }
+"""By the payment method that is charged."""
+REFUND_STRIKES: dict[str, Strike] = {
+    "pm_sandbox_refundSlow": _SLOW,
+    "pm_sandbox_refundLostAnswer": _LOST,
+    "pm_sandbox_refundLateSuccess": _LATE,
+    "pm_sandbox_refundUnavailable": _UNAVAILABLE,
+}
+"""By the payment method that was charged: the charge itself succeeds."""
+PAYOUT_STRIKES: dict[str, Strike] = {
+    "acct_sandbox_slow": _SLOW,
+    "acct_sandbox_lostAnswer": _LOST,
+    "acct_sandbox_lateSuccess": _LATE,
+}
+"""By the outside account that is paid: making it known succeeds."""
+RECIPIENT_STRIKES: dict[str, Strike] = {"acct_sandbox_unavailable": _UNAVAILABLE}
+"""By the outside account that is to be made known."""
 
 DESTINATIONS: dict[str, Outcome] = {
     "acct_invalid": Outcome.DECLINED,
     "acct_pending": Outcome.TAKES_TIME,
+    "acct_sandbox_refused": Outcome.REFUSED,
 }
 
 
