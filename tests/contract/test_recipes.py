@@ -3,10 +3,14 @@
 The recipes are files of their own, as a reader would copy them.
 """
 
+import atexit
 import os
+import shutil
 import subprocess
+import tempfile
 import time
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -44,6 +48,29 @@ def program(*words: str) -> Recipe:
     return run
 
 
+@cache
+def with_axios() -> Path:
+    """Return a folder with the recipe for axios, and axios, of the versions that the lock file names."""
+    home = Path(tempfile.mkdtemp(prefix="axios-"))
+    atexit.register(shutil.rmtree, home, ignore_errors=True)
+    for name in ("package.json", "package-lock.json", "pay_axios.mjs"):
+        shutil.copy(RECIPES / name, home)
+    npm = shutil.which("npm")
+    if npm is None:
+        pytest.skip("no npm is installed")
+    quiet = ("--ignore-scripts", "--no-audit", "--no-fund")
+    done = subprocess.run(
+        [npm, "ci", *quiet], cwd=home, capture_output=True, text=True, check=False
+    )
+    if done.returncode:
+        pytest.skip(f"npm cannot install axios here: {done.stderr[-300:]}")
+    return home
+
+
+def axios(server: FaultServer, key_file: Path) -> tuple[int, str]:
+    return program("node", str(with_axios() / "pay_axios.mjs"))(server, key_file)
+
+
 def library(pay: Callable[..., requests.Response]) -> Recipe:
     def run(server: FaultServer, key_file: Path) -> tuple[int, str]:
         if not key_file.exists():
@@ -64,6 +91,7 @@ def library(pay: Callable[..., requests.Response]) -> Recipe:
 @pytest.fixture(
     params=[
         pytest.param(program("node", str(RECIPES / "pay.mjs")), id="fetch"),
+        pytest.param(axios, id="axios", marks=pytest.mark.sampled(3)),
         pytest.param(program("sh", str(RECIPES / "pay.sh")), id="curl"),
         pytest.param(library(by_urllib3.pay), id="urllib3"),
         pytest.param(library(by_tenacity.pay), id="tenacity"),
