@@ -42,6 +42,7 @@ floors: dev ## Check who imports whom
 django: dev ## Check settings, migrations and the API's description
 	@DEBUG=0 SECRET_KEY=$$($(PY) -c 'import secrets; print(secrets.token_urlsafe(64))') ALLOWED_HOSTS=localhost \
 		PAYMENTS_GATEWAY_URL=https://gateway.invalid PAYMENTS_WEBHOOK_SECRET=not-the-demo-value \
+		IDEMPOTENCY_ENCRYPTION_KEYS=$$($(PY) -c 'from cryptography.fernet import Fernet; print(Fernet.generate_key().decode())') \
 		$(PY) manage.py check --deploy --fail-level WARNING
 	@$(DEV) -m project.embedded manage.py makemigrations --check --dry-run
 	@$(DEV) manage.py spectacular --validate --fail-on-warn --file /dev/null

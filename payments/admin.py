@@ -14,9 +14,12 @@ from django.urls import reverse
 from django.utils.html import format_html
 
 from idempotency.admin.base import ConsoleAdmin
+from payments import endpointadmin
 from payments.console import paid_twice
 from payments.models import Account, Payment, Payout, Receipt, Refund, Transfer
 from payments.money import shown
+
+__all__ = ["endpointadmin"]
 
 
 class MoneyAdmin(ConsoleAdmin):

@@ -12,7 +12,10 @@ class PaymentsConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        """Register the system checks."""
+        """Register the system checks, and have merchants told of what moves."""
         from payments.checks import register_checks
+        from payments.completion import announce
+        from payments.models import moved
 
         register_checks()
+        moved.connect(announce, dispatch_uid="payments.completion")

@@ -6,6 +6,8 @@ E003  there is no such setting             E007  the public demo secret outside 
 E004  the gateway has no usable address    E008  the lease ends before an outcome can be known
 W001  events could be taken in twice       W002  no webhook secret: every event is refused
 W003  the gateway's key memory leaves reconciliation little time
+E009  endpoints of merchants may be at private addresses, outside DEBUG
+W004  the secrets of merchants' endpoints are stored readable (only by `check --deploy`)
 """
 
 import difflib
@@ -31,6 +33,7 @@ _SHORT_MEMORY = 3_600
 def register_checks() -> None:
     """Register the checks; called once the apps are ready."""
     register(check_settings, Tags.compatibility)
+    register(check_sealing, Tags.security, deploy=True)
 
 
 def check_settings(**_: Any) -> list[CheckMessage]:
@@ -44,8 +47,22 @@ def check_settings(**_: Any) -> list[CheckMessage]:
     unreadable = list(_unreadable())
     messages += unreadable
     if not unreadable:
-        messages += [*_gateway(), *_times(), *_events()]
+        messages += [*_gateway(), *_times(), *_events(), *_endpoints()]
     return messages
+
+
+def check_sealing(**_: Any) -> list[CheckMessage]:
+    """Warn where what merchants' endpoints know us by would be stored as it is."""
+    if ledger.ENCRYPTION_KEYS:
+        return []
+    return [
+        Warning(
+            "IDEMPOTENCY['ENCRYPTION_KEYS'] is empty: the secrets of merchants' endpoints are stored readable.",
+            hint="Whoever reads the database could sign events. Make a key: "
+            "python -c 'from cryptography.fernet import Fernet; print(Fernet.generate_key().decode())'.",
+            id="payments.W004",
+        )
+    ]
 
 
 def _unreadable() -> Iterator[CheckMessage]:
@@ -116,6 +133,15 @@ def longest_pauses() -> float:
         min(conf.GATEWAY_RETRY_CAP, conf.GATEWAY_RETRY_BASE * 2.0 ** min(number, 60))
         for number in between
     )
+
+
+def _endpoints() -> Iterator[CheckMessage]:
+    if conf.ENDPOINT_PRIVATE and not settings.DEBUG:
+        yield Error(
+            "PAYMENTS['ENDPOINT_PRIVATE'] is on outside DEBUG.",
+            hint="Any merchant could have requests sent into your own network, e.g. to a metadata service.",
+            id="payments.E009",
+        )
 
 
 def _events() -> Iterator[CheckMessage]:

@@ -92,6 +92,13 @@ class Flag(Setting[bool]):
         return bool(raw)
 
 
+class InDebug(Flag):
+    """Yes or no; what DEBUG is where the host says nothing."""
+
+    def fallback(self) -> bool:
+        return bool(settings.DEBUG)
+
+
 class Text(Setting[str]):
     """A string; `demo` is its value in DEBUG where the host says nothing."""
 
@@ -143,7 +150,22 @@ class Conf:
     WEBHOOK_TOLERANCE = Number(
         300, "Age beyond which a signed event is refused as a replay.", least=1
     )
-
+    ENDPOINT_TIMEOUT = Number(
+        10, "Time that one try of a delivery to a merchant's endpoint may take.", least=0.1, most=20
+    )
+    ENDPOINT_GIVE_UP = Number(259_200, "Time after which a delivery is given up.", least=1)
+    ENDPOINT_DISABLE_AFTER = Number(
+        432_000, "Time of nothing but failures after which an endpoint is disabled.", least=1
+    )
+    ENDPOINT_OVERLAP = Number(
+        86_400, "Time for which a replaced secret of an endpoint goes on signing."
+    )
+    ENDPOINT_PRIVATE = InDebug(
+        False,
+        "Whether endpoints may be at loopback or private addresses and without TLS; for development, as in DEBUG.",
+    )
+    DELIVERY_TTL = Number(2_592_000, "Time for which a delivery that has ended is kept.", least=1)
+    TIDY_EVERY = Number(300, "Pause between two purges of deliveries.", least=1)
     FOLLOW_EVERY = Number(
         30, "Pause between two looks at what the gateway has not decided yet.", least=0.1
     )

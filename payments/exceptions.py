@@ -115,6 +115,14 @@ class PayoutRefused(Verdict):
     default_detail = "The payout was refused. Nothing was paid."
 
 
+class Undeliverable(Verdict):
+    """A webhook is not delivered any more; `reason` says why."""
+
+    status_code = 409
+    default_code = "undeliverable"
+    default_detail = "The event is not delivered any more."
+
+
 class SignatureInvalid(APIException):
     """An event is not signed by the gateway, or its signature is too old."""
 

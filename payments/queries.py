@@ -12,6 +12,8 @@ from payments.gateway import Movement, Progress, Recipient
 from payments.models import (
     Account,
     ApiUser,
+    Delivery,
+    Endpoint,
     Merchant,
     Payment,
     Payout,
@@ -66,6 +68,18 @@ def payouts_of(merchant: Merchant) -> QuerySet[Payout]:
 def receipts_of(merchant: Merchant) -> QuerySet[Receipt]:
     """Return the receipts of a merchant's payments, newest first."""
     return Receipt.objects.filter(payment__merchant=merchant).order_by("-created_at", "-id")
+
+
+def endpoints_of(merchant: Merchant) -> QuerySet[Endpoint]:
+    """Return a merchant's endpoints, newest first."""
+    mine = Endpoint.objects.filter(merchant=merchant).exclude(status=Endpoint.DELETED)
+    return mine.order_by("-created_at", "-id")
+
+
+def deliveries_of(endpoint: Endpoint) -> QuerySet[Delivery]:
+    """Return an endpoint's deliveries with their tries, newest first."""
+    sent: QuerySet[Delivery] = endpoint.deliveries.prefetch_related("attempts")
+    return sent.order_by("-created_at", "-id")
 
 
 class Shown(Protocol):

@@ -5,6 +5,7 @@ from rest_framework.routers import SimpleRouter
 
 from payments.views import (
     AccountViewSet,
+    EndpointViewSet,
     PaymentViewSet,
     PayoutViewSet,
     ReceiptViewSet,
@@ -19,6 +20,7 @@ router.register("payments", PaymentViewSet, basename="payment")
 router.register("payouts", PayoutViewSet, basename="payout")
 router.register("receipts", ReceiptViewSet, basename="receipt")
 router.register("transfers", TransferViewSet, basename="transfer")
+router.register("webhook-endpoints", EndpointViewSet, basename="endpoint")
 router.register("accounts", AccountViewSet, basename="account")
 
 urlpatterns = [

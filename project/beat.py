@@ -34,6 +34,7 @@ def schedule() -> dict[str, dict[str, Any]]:
         "idempotency.tasks.wake": conf.WAKE_EVERY,
         "idempotency.tasks.purge": conf.PURGE_EVERY,
         "payments.tasks.follow_up": payments.FOLLOW_EVERY,
+        "payments.tasks.tidy": payments.TIDY_EVERY,
     }
     return {
         task: {"task": task, "schedule": seconds, "options": {"expires": max(seconds, PATIENCE)}}

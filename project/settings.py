@@ -229,6 +229,16 @@ SPECTACULAR_SETTINGS = {
     "TITLE": "Payments",
     "DESCRIPTION": "Payments that happen once, however often they are asked for.",
     "VERSION": "1",
+    # The first version that knows webhooks.
+    "OAS_VERSION": "3.1.1",
+    "WEBHOOKS": [
+        f"payments.serializers.events.{name}"
+        for name in ("PAYMENT", "REFUND", "PAYOUT", "RECEIPT", "PINGED")
+    ],
+    "POSTPROCESSING_HOOKS": [
+        "drf_spectacular.hooks.postprocess_schema_enums",
+        "payments.serializers.events.as_they_are",
+    ],
     "SERVE_INCLUDE_SCHEMA": False,
     "ENFORCE_NON_BLANK_FIELDS": True,
     "SERVE_PERMISSIONS": ["rest_framework.permissions.AllowAny"],
@@ -279,6 +289,8 @@ LOGGING = {
     "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "json"}},
     "root": {"handlers": ["stderr"], "level": environment.text("LOG_LEVEL", "INFO").upper()},
     "loggers": {
+        # It says each address in full, and merchants put tokens into theirs.
+        "httpx2": {"level": "WARNING"},
         # Django sends these to handlers of its own unless told otherwise.
         "django": {"handlers": [], "propagate": True},
         "django.request": {"filters": ["without_probes"]},

@@ -108,7 +108,24 @@ def _same_request() -> list[str]:
     return [
         "Compared are method, route, path, query, media type and the body as sent"
         + (f", and the headers {headers}." if headers else "; no headers."),
-        "In JSON the order of members and white space do not matter; a missing member and null are different.",
+        "In the query the order of different names does not matter; that of equal names does.",
+        (
+            "In JSON the order of members, white space and escapes do not matter, and numbers compare by their "
+            "exact value: `1`, `1.0` and `1e0` are equal; `9007199254740992` and `9007199254740993` are not, nor are "
+            '`1` and `"1"`.'
+        ),
+        (
+            "The order of an array, null instead of a missing member, and a text of other characters make another "
+            "request: nothing is trimmed, filled in or normalised first."
+        ),
+        (
+            "JSON that two readers could understand differently (a member given twice, NaN, infinity, a lone "
+            "surrogate) is refused with 400 `body-invalid`, and the key stays free."
+        ),
+        (
+            "A form is its pairs in their order; a multipart body is its parts by name, a file with its name, type and "
+            "content, whatever the boundary; of any other body every byte counts."
+        ),
         f"The same key with another request is refused with {conf.MISMATCH_STATUS} `key-reused`, and changes nothing.",
     ]
 

@@ -3,6 +3,6 @@ settlement.
 """
 
 from idempotency.ledger.claim import Claim
-from idempotency.ledger.queries import states
+from idempotency.ledger.queries import names_of, states
 
-__all__ = ["Claim", "states"]
+__all__ = ["Claim", "names_of", "states"]

@@ -51,6 +51,26 @@ def standing(*, phases: Phases, identity: Identity, patience: float) -> Standing
     return Standing(row[0], State(row[1]), row[2], row[3]) if row else None
 
 
+@dataclass(frozen=True, slots=True)
+class Names:
+    """By what its caller knows a key: the key itself, and the operation that its 202 named."""
+
+    key: str
+    operation_id: uuid.UUID | None
+
+
+def names_of(*, key_id: uuid.UUID) -> Names | None:
+    """Return by what its caller knows a key, or None where it is purged: for messages about business rows."""
+    with connections[conf.DATABASE].cursor() as cursor:
+        cursor.execute(
+            "SELECT k.key, o.id FROM idempotency_key k LEFT JOIN idempotency_operation o ON o.key_id = k.id "
+            "WHERE k.id = %s",
+            [key_id],
+        )
+        row = cursor.fetchone()
+    return None if row is None else Names(*row)
+
+
 def states(*, ids: Iterable[uuid.UUID]) -> dict[uuid.UUID, State]:
     """Return the states of keys by id, without those that are purged: for business rows that show them.
 

@@ -8,7 +8,7 @@ import ipaddress
 import select
 import socket
 import ssl
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeout
 from threading import Thread
@@ -21,6 +21,11 @@ try:
     import httpx2
 except ImportError as error:
     raise ImportError("the HTTP client needs httpx2: install the extra `http`") from error
+
+
+class AddressRefused(OSError):
+    """The host has no address that may be connected to."""
+
 
 SocketOption = (
     tuple[int, int, int] | tuple[int, int, bytes | bytearray] | tuple[int, int, None, int]
@@ -36,6 +41,7 @@ def http_client(
     idle_seconds: float = 4.0,
     verify: ssl.SSLContext | bool = True,
     headers: dict[str, str] | None = None,
+    admits: Callable[[str], bool] | None = None,
 ) -> httpx2.Client:
     """Return a client to make the one request of an attempt with; safe to share between threads.
 
@@ -46,6 +52,10 @@ def http_client(
 
     `idle_seconds` should be shorter than the peer's keep-alive, so that a connection is not closed
     by the peer at the moment a request leaves on it.
+
+    `admits` says of an IP address whether it may be connected to, for addresses that others name:
+    it is asked about what the name means now, and that very address is connected to. A host without
+    an admitted address fails to connect.
     """
     limits = httpx2.Limits(
         max_connections=connections,
@@ -55,7 +65,7 @@ def http_client(
     return httpx2.Client(
         base_url=base_url,
         timeout=httpx2.Timeout(timeout, connect=connect_timeout),
-        transport=_Transport(limits=limits, verify=verify),
+        transport=_Transport(limits=limits, verify=verify, admits=admits),
         headers=headers,
         trust_env=False,
         follow_redirects=False,
@@ -65,11 +75,17 @@ def http_client(
 class _Transport(httpx2.HTTPTransport):
     """httpx2's own transport, over a network that knows the attempt."""
 
-    def __init__(self, *, limits: httpx2.Limits, verify: ssl.SSLContext | bool) -> None:
+    def __init__(
+        self,
+        *,
+        limits: httpx2.Limits,
+        verify: ssl.SSLContext | bool,
+        admits: Callable[[str], bool] | None,
+    ) -> None:
         super().__init__(verify=verify, limits=limits, retries=0, trust_env=False)
         # The pool takes a network backend, the transport does not pass one on: a private
         # attribute, so a test holds that requests really go through it.
-        self._pool._network_backend = _Network()  # noqa: SLF001
+        self._pool._network_backend = _Network(admits)  # noqa: SLF001
 
     def handle_request(self, request: httpx2.Request) -> httpx2.Response:
         attempt = current_attempt()
@@ -93,7 +109,10 @@ def _left(timeout: float | None) -> float | None:
 
 
 class _Network(httpcore2.NetworkBackend):
-    """Opens connections within the time left."""
+    """Opens connections within the time left, to addresses that are admitted."""
+
+    def __init__(self, admits: Callable[[str], bool] | None) -> None:
+        self._admits = admits
 
     def connect_tcp(
         self,
@@ -104,7 +123,7 @@ class _Network(httpcore2.NetworkBackend):
         socket_options: Iterable[SocketOption] | None = None,
     ) -> httpcore2.NetworkStream:
         try:
-            sock = _connect(host, port, timeout, local_address)
+            sock = _connect(host, port, timeout, local_address, self._admits)
         except TimeoutError as error:
             raise httpcore2.ConnectTimeout(str(error)) from error
         except OSError as error:
@@ -116,11 +135,18 @@ class _Network(httpcore2.NetworkBackend):
 
 
 def _connect(
-    host: str, port: int, timeout: float | None, local_address: str | None
+    host: str,
+    port: int,
+    timeout: float | None,
+    local_address: str | None,
+    admits: Callable[[str], bool] | None,
 ) -> socket.socket:
     source = None if local_address is None else (local_address, 0)
     failed: OSError = OSError(f"no address for {host}")
     for address in _addresses(host, port, _left(timeout)):
+        if admits is not None and not admits(address):
+            failed = AddressRefused(f"{host} is at an address that is not connected to")
+            continue
         left = _left(timeout)
         if left is not None and left <= 0:
             raise TimeoutError("no time left to connect")

@@ -4,14 +4,18 @@ import uuid
 from collections.abc import Iterable
 from typing import Any, ClassVar, Self, TypeVar
 
-from django.db import models, router
+from django.db import models, router, transaction
 from django.db.models import Q
 from django.db.models.functions import Now
+from django.dispatch import Signal
 
 from idempotency.ledger import Claim
 from payments.money import CURRENCIES, MAX_AMOUNT
 
 R = TypeVar("R", bound="MadeUnderKey")
+
+moved = Signal()
+"""A row has moved to another status; sent with `row=`, in the move's transaction, which a failing receiver undoes."""
 
 
 class MadeUnderKeyQuerySet(models.QuerySet[R]):
@@ -87,10 +91,15 @@ class Moving(models.Model):
         return self._write(to, unchanged, fields)
 
     def _write(self, to: str, rows: "models.QuerySet[Self]", fields: dict[str, Any]) -> bool:
-        wrote = rows.filter(status__in=self.PATHS[to]).update(
-            status=to, version=models.F("version") + 1, updated_at=Now(), **fields
-        )
-        self.refresh_from_db(using=router.db_for_write(type(self)))
+        using = router.db_for_write(type(self))
+        # No savepoint of its own: it costs two statements, and whoever means to go on after an error has one.
+        with transaction.atomic(using=using, savepoint=False):
+            wrote = rows.filter(status__in=self.PATHS[to]).update(
+                status=to, version=models.F("version") + 1, updated_at=Now(), **fields
+            )
+            self.refresh_from_db(using=using)
+            if wrote:
+                moved.send(sender=type(self), row=self)
         return bool(wrote)
 
 

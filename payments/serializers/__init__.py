@@ -1,5 +1,17 @@
 """What comes in, checked strictly, and what goes out."""
 
+from payments.serializers.endpoints import (
+    EVENTS,
+    KINDS,
+    PING,
+    SILENT,
+    DeliveryOut,
+    EndpointChangeIn,
+    EndpointIn,
+    EndpointMadeOut,
+    EndpointOut,
+    SecretOut,
+)
 from payments.serializers.incoming import PaymentIn, PayoutIn, ReceiptIn, RefundIn, TransferIn
 from payments.serializers.outgoing import (
     AccountOut,
@@ -11,7 +23,16 @@ from payments.serializers.outgoing import (
 )
 
 __all__ = [
+    "EVENTS",
+    "KINDS",
+    "PING",
+    "SILENT",
     "AccountOut",
+    "DeliveryOut",
+    "EndpointChangeIn",
+    "EndpointIn",
+    "EndpointMadeOut",
+    "EndpointOut",
     "PaymentIn",
     "PaymentOut",
     "PayoutIn",
@@ -20,6 +41,7 @@ __all__ = [
     "ReceiptOut",
     "RefundIn",
     "RefundOut",
+    "SecretOut",
     "TransferIn",
     "TransferOut",
 ]

@@ -2,10 +2,12 @@
 
 from payments.views.accounts import AccountViewSet, TransferViewSet
 from payments.views.deferred import PayoutViewSet, ReceiptViewSet
+from payments.views.endpoints import EndpointViewSet
 from payments.views.payments import PaymentViewSet
 
 __all__ = [
     "AccountViewSet",
+    "EndpointViewSet",
     "PaymentViewSet",
     "PayoutViewSet",
     "ReceiptViewSet",

@@ -14,13 +14,20 @@ from tests.support.stack import Stack
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]
 
-CHARGES = {"README.md": 1, "docs/consumers.md": 3, "docs/quickstart.md": 2}
+CHARGES = {
+    "README.md": 1,
+    "docs/consumers.md": 3,
+    "docs/quickstart.md": 2,
+    "docs/howto/gateway-events.md": 1,
+    "docs/webhooks.md": 0,
+}
 """What each page's commands pay for, however often they ask."""
 
 
 def test_pages_do_what_they_say(live_stack: Stack, tmp_path: Path) -> None:
     live_stack.environment |= {"IDEMPOTENCY_WAKE_EVERY": "1", "IDEMPOTENCY_RECONCILE_EVERY": "1"}
-    live_stack.start("simulator", "web", "worker", "beat")
+    live_stack.start_simulator(webhooks=True)
+    live_stack.start("web", "worker", "beat")
     for page, charges in CHARGES.items():
         before = len(live_stack.effects())
         for block in of_page(page):

@@ -9,6 +9,7 @@ from django.core.management import call_command
 from django.test import Client, override_settings
 
 from idempotency.http import policy, problem
+from tests.unit.http.requests import fingerprint_of, request_of
 
 ADDRESS = "/problems/policy/"
 
@@ -56,6 +57,65 @@ def test_it_follows_the_settings() -> None:
         assert said in text
     assert data["time_to_live"]["answer"] == 7_200
     assert data["stored"]["headers"] == ["Location"]
+
+
+FORM = "application/x-www-form-urlencoded"
+
+
+def multipart(boundary: str, name: str = "a.txt") -> tuple[str, str, str]:
+    lines = (
+        f"--{boundary}",
+        f'Content-Disposition: form-data; name="file"; filename="{name}"',
+        "Content-Type: text/plain",
+        "",
+        "content",
+        f"--{boundary}--",
+        "",
+    )
+    return "\r\n".join(lines), f"multipart/form-data; boundary={boundary}", "/"
+
+
+def json_(body: str, path: str = "/") -> tuple[str, str, str]:
+    return body, "application/json", path
+
+
+EQUAL = [
+    (json_('{"a": 1, "b": 2}'), json_('{"b":2,"a":1}')),
+    (json_("[1, 1.0, 1e0, 10]"), json_("[1.0, 1e0, 1, 1e1]")),
+    (json_('"\\u00e9"'), json_('"\u00e9"')),
+    (json_("{}", "/?a=1&b=2"), json_("{}", "/?b=2&a=1")),
+    (multipart("x1"), multipart("x2")),
+]
+DIFFERENT = [
+    (json_("9007199254740992"), json_("9007199254740993")),
+    (json_("1"), json_('"1"')),
+    (json_("[1, 2]"), json_("[2, 1]")),
+    (json_("{}"), json_('{"a": null}')),
+    (json_('" hello "'), json_('"hello"')),
+    (json_('"\u00e9"'), json_('"e\u0301"')),
+    (json_("{}", "/?a=1&a=2"), json_("{}", "/?a=2&a=1")),
+    (("a=1&b=2", FORM, "/"), ("b=2&a=1", FORM, "/")),
+    (multipart("x1"), multipart("x1", name="b.txt")),
+    (("a", "text/plain", "/"), ("a ", "text/plain", "/")),
+]
+
+
+@pytest.mark.parametrize("pair", EQUAL, ids=str)
+def test_what_it_calls_equal_is_equal(pair: Any) -> None:
+    first, second = (fingerprint_of(request_of(body, kind, path=path)) for body, kind, path in pair)
+    assert first.current == second.current
+
+
+@pytest.mark.parametrize("pair", DIFFERENT, ids=str)
+def test_what_it_calls_another_request_is_another(pair: Any) -> None:
+    first, second = (fingerprint_of(request_of(body, kind, path=path)) for body, kind, path in pair)
+    assert first.current != second.current
+
+
+@pytest.mark.parametrize("body", ['{"a": 1, "a": 1}', "NaN", "1e400", "Infinity", '"\\ud800"'])
+def test_what_it_says_is_refused_is(body: str) -> None:
+    with pytest.raises(problem.BodyInvalid):
+        fingerprint_of(request_of(body))
 
 
 def everybody(_: Any) -> str:

@@ -3,9 +3,10 @@
 from typing import Any
 
 import pytest
+from cryptography.fernet import Fernet
 from django.conf import LazySettings
 
-from payments.checks import check_settings, longest_pauses
+from payments.checks import check_sealing, check_settings, longest_pauses
 from payments.conf import DEMO_SECRET, SETTINGS, conf
 
 FINE = {"GATEWAY_URL": "http://127.0.0.1:1", "WEBHOOK_SECRET": "whsec_of_our_own"}
@@ -43,6 +44,7 @@ def test_the_defaults_are_fine(settings: LazySettings) -> None:
         ({"GATEWAY_KEY_TTL": 600}, "payments.W003"),
         ({"GATEWAY_SETTLING_TIME": 33}, "payments.E008"),
         ({"WEBHOOK_SECRET": ""}, "payments.W002"),
+        ({"ENDPOINT_PRIVATE": True}, "payments.E009"),
     ],
 )
 def test_what_cannot_work_is_found(
@@ -64,6 +66,13 @@ def test_the_demo_secret_is_for_debug_only(settings: LazySettings) -> None:
     assert ids(settings, WEBHOOK_SECRET=DEMO_SECRET) == []
     settings.DEBUG = False
     assert ids(settings, WEBHOOK_SECRET=DEMO_SECRET) == ["payments.E007"]
+
+
+def test_readable_secrets_of_endpoints_are_told_before_a_deployment(settings: LazySettings) -> None:
+    settings.IDEMPOTENCY = {}
+    assert [message.id for message in check_sealing()] == ["payments.W004"]
+    settings.IDEMPOTENCY = {"ENCRYPTION_KEYS": [Fernet.generate_key().decode()]}
+    assert check_sealing() == []
 
 
 def test_events_that_outlive_their_memory_are_told(settings: LazySettings) -> None:

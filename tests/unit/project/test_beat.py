@@ -35,6 +35,7 @@ def test_schedule_is_intervals_whose_messages_outlive_every_nudge(settings: Lazy
         "idempotency.tasks.wake": ("idempotency.tasks.wake", 3.0, 120.0),
         "idempotency.tasks.purge": ("idempotency.tasks.purge", 300.0, 300.0),
         "payments.tasks.follow_up": ("payments.tasks.follow_up", 20.0, 120.0),
+        "payments.tasks.tidy": ("payments.tasks.tidy", 300.0, 300.0),
     }
     # What waits longest in front of it is a nudge.
     assert wake._EXPIRES < beat.PATIENCE

@@ -40,7 +40,7 @@ def test_silent_workers_and_late_work_are_told_and_turn_no_traffic_away(
     answer = client.get("/readyz/")
     assert answer.status_code == 200
     assert answer.json()["warnings"] == {
-        "tasks": "silent: reconcile, purge, follow-up",
+        "tasks": "silent: reconcile, purge, tidy, follow-up",
         "due": "late: 180 s",
     }
 

@@ -1,0 +1,90 @@
+"""Endpoints and deliveries in the console: shown without secrets, acted on once and on record."""
+
+import re
+
+import pytest
+from django.contrib.auth.models import Permission, User
+from django.test import Client
+from django.urls import reverse
+
+from idempotency.models import Event
+from payments.models import Delivery
+from tests.integration.completion.conftest import Hearing, Receiver, delivery, work
+from tests.integration.payments.conftest import Shop
+
+
+def login(*permissions: str, superuser: bool = False) -> Client:
+    user = User.objects.create_user(
+        f"user-{len(permissions)}-{superuser}", is_staff=True, is_superuser=superuser
+    )
+    user.user_permissions.set(Permission.objects.filter(codename__in=permissions))
+    client = Client()
+    client.force_login(user)
+    return client
+
+
+@pytest.fixture
+def console(transactional_db: None) -> Client:
+    return login(superuser=True)
+
+
+def submit(console: Client, address: str) -> str:
+    """Send the form that the page shows, twice, and return what the person is told."""
+    page = console.get(address).content.decode()
+    form = re.search(r'name="form" value="([0-9a-f-]+)"', page)
+    assert form is not None, page
+    body = {"form": form[1], "reason": "asked for by phone"}
+    first, second = (console.post(address, body) for _ in range(2))
+    assert first.status_code == second.status_code == 303
+    return console.get(second["Location"]).content.decode()
+
+
+def test_a_delivery_is_shown_with_its_tries_and_sent_again_once(
+    console: Client, shop: Shop, hearing: Hearing, receiver: Receiver
+) -> None:
+    shop.pay()
+    work()
+    address = reverse("admin:payments_delivery_change", args=[delivery().pk])
+    page = console.get(address).content.decode()
+    assert delivery().webhook_id in page
+    assert "204" in page
+    assert hearing.secret not in page
+    assert "order_id" not in page, "what it says is the merchant's"
+    assert console.get(reverse("admin:payments_delivery_changelist")).status_code == 200
+
+    told = submit(console, reverse("admin:payments_delivery_act", args=[delivery().pk, "again"]))
+    assert "had been sent before" in told
+    work()
+    assert len(receiver.arrived) == 2
+    assert len(set(receiver.ids)) == 1
+    [event] = Event.objects.filter(kind="staff-webhook")
+    assert (event.reason, event.detail["asked"]) == ("asked for by phone", "Send again")
+
+
+def test_an_endpoint_is_switched_off_and_on(console: Client, hearing: Hearing) -> None:
+    page = console.get(reverse("admin:payments_endpoint_change", args=[hearing.id]))
+    assert hearing.secret not in page.content.decode()
+    off, on = (
+        reverse("admin:payments_endpoint_act", args=[hearing.id, name]) for name in ("off", "on")
+    )
+    assert off in page.content.decode()
+    submit(console, off)
+    assert "nothing to do" in submit(console, off), "a form of somebody else's does not undo it"
+    assert (hearing.row.status, hearing.row.disabled_because) == (
+        "disabled",
+        "switched off by staff",
+    )
+    submit(console, on)
+    assert hearing.row.status == "enabled"
+
+
+def test_who_only_looks_cannot_act(shop: Shop, hearing: Hearing) -> None:
+    shop.pay()
+    viewer = login("view_delivery", "view_endpoint", "view_deliveryattempt")
+    page = viewer.get(reverse("admin:payments_delivery_change", args=[delivery().pk]))
+    assert page.status_code == 200
+    act = reverse("admin:payments_delivery_act", args=[delivery().pk, "again"])
+    assert act not in page.content.decode()
+    assert viewer.post(act, {"reason": "because I can"}).status_code == 403
+    assert login("operate_payments").get(act).status_code == 403
+    assert Delivery.objects.get().status == "waiting"
