@@ -82,7 +82,7 @@ def test_a_message_gives_a_sign_before_it_and_after_the_broker_has_taken_it(
 def test_beat_goes_on_without_a_database(
     unconnected: None, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    def refuse(*, name: str) -> None:
+    def refuse(**_: object) -> None:
         raise OperationalError("refused")
 
     monkeypatch.setattr(heartbeat, "beat", refuse)
