@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.contrib import messages
+from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
@@ -50,6 +51,8 @@ class BulkPages:
     def bulk_view(self, request: HttpRequest, name: str) -> HttpResponse:
         """Preview and, on POST, do it."""
         action = require(request, name)
+        if name not in MOST:
+            raise PermissionDenied
         preview = _preview(action, self.keys_of(request))
         if request.method == "POST":
             form = ActionForm(request.POST)

@@ -21,11 +21,10 @@ def two_lines(first: str, second: str) -> SafeString:
 
 def headline(seen: Look) -> SafeString:
     """Show the line to read aloud, in two, and who called."""
-    called = seen.known.owner or seen.key.scope
     return format_html(
         '{}<span class="idem-standing idem-caller">{}</span>',
         two_lines(seen.subject, seen.standing),
-        called,
+        seen.caller,
     )
 
 

@@ -54,6 +54,11 @@ class Look:
         return f"{said}; {self.known.since}" if self.known.since else said
 
     @property
+    def caller(self) -> str:
+        """Who called, as the host names them, else their scope."""
+        return self.known.owner or self.key.scope
+
+    @property
     def subject(self) -> str:
         """What the key is about."""
         return sentences.subject(self.key)
@@ -93,7 +98,13 @@ def glance(key: Key) -> Look:
 def page(seen: Look, *, revealed: bool = False) -> dict[str, Any]:
     """Return what the template of the page needs."""
     story = timeline(
-        seen.key, seen.work, seen.calls, found=seen.situation, now=seen.now, revealed=revealed
+        seen.key,
+        seen.work,
+        seen.calls,
+        found=seen.situation,
+        caller=seen.caller,
+        now=seen.now,
+        revealed=revealed,
     )
     return {
         "seen": seen,

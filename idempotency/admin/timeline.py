@@ -45,12 +45,13 @@ def timeline(
     calls: list[Call],
     *,
     found: Situation,
+    caller: str,
     now: datetime,
     revealed: bool,
 ) -> list[Line]:
     """Return the story of a key, the first line first."""
     lines = [
-        *_of_key(key, found, revealed),
+        *_of_key(key, found, caller, revealed),
         *_of_work(work, revealed),
         *(line for call in calls for line in _of_call(call, revealed)),
         *_of_events(key, revealed),
@@ -83,10 +84,10 @@ _SETTLED = {
 }
 
 
-def _of_key(key: Key, found: Situation, revealed: bool) -> Iterator[Line]:
+def _of_key(key: Key, found: Situation, caller: str, revealed: bool) -> Iterator[Line]:
     again = "" if key.generation == 1 else f" again, after its time to live (life {key.generation})"
     asked = {"request id": mask(key.request_id), "trace": key.traceparent}
-    yield Line(key.created_at, f"Key claimed{again}", key.scope, facts=_told(asked))
+    yield Line(key.created_at, f"Key claimed{again}", caller, facts=_told(asked))
     if (key.claimed_at - key.created_at).total_seconds() > 0.001:
         yield Line(
             key.claimed_at, "Claimed for another run", facts={"claim number": str(key.token)}

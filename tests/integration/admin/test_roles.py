@@ -7,7 +7,7 @@ from idempotency.models import Event
 from tests.integration.admin.conftest import Login
 from tests.support.factories import make_variety
 
-FORBIDDEN_TO_SUPPORT = ("ask", "settle", "retry", "cancel")
+FORBIDDEN_TO_SUPPORT = ("ask", "settle", "retry", "cancel", "rerun")
 
 
 @pytest.mark.parametrize("method", ["get", "post"])
@@ -22,6 +22,12 @@ def test_support_may_not_act_by_address(login: Login, method: str, name: str) ->
     ):
         assert getattr(client, method)(address).status_code == 403
     assert not Event.objects.filter(kind__startswith="staff-").exists()
+
+
+@pytest.mark.parametrize("name", ["settle", "rerun"])
+def test_what_wants_a_look_at_each_is_not_done_to_many(login: Login, name: str) -> None:
+    address = reverse("admin:idempotency_key_bulk", args=(name,))
+    assert login("superuser").get(address).status_code == 403
 
 
 def test_support_may_not_reveal_export_or_force(login: Login) -> None:
