@@ -16,8 +16,8 @@ from project.embedded import Postgres, Store
 @contextmanager
 def postgres() -> Iterator[Postgres]:
     """Yield a PostgreSQL that flushes every commit, and makes no checkpoint in the middle of a measurement."""
-    with _home() as home:
-        server = Postgres(home=home / "postgres", durable=True)
+    with home() as place:
+        server = Postgres(home=place / "postgres", durable=True)
         try:
             server.start()
             with psycopg.connect(server.url, autocommit=True) as connection:
@@ -34,8 +34,8 @@ def postgres() -> Iterator[Postgres]:
 @contextmanager
 def store() -> Iterator[Store]:
     """Yield a Valkey that keeps everything in memory."""
-    with _home() as home:
-        server = Store(home=home / "store", durable=False)
+    with home() as place:
+        server = Store(home=place / "store", durable=False)
         try:
             server.start()
             yield server
@@ -59,10 +59,11 @@ def through(address: str, port: int) -> str:
 
 
 @contextmanager
-def _home() -> Iterator[Path]:
-    home = Path(tempfile.mkdtemp(prefix="idempotency-ledger-"))
-    home.chmod(0o755)
+def home() -> Iterator[Path]:
+    """Yield a new folder that an unprivileged account can pass through."""
+    place = Path(tempfile.mkdtemp(prefix="idempotency-ledger-"))
+    place.chmod(0o755)
     try:
-        yield home
+        yield place
     finally:
-        shutil.rmtree(home, ignore_errors=True)
+        shutil.rmtree(place, ignore_errors=True)
