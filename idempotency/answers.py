@@ -87,6 +87,7 @@ class RequestSettler:
             settlement=self._settlement,
             called=claim.may_have_called(),
             about=claim.about,
+            draft=claim.draft,
         )
 
     def is_final(self, error: BaseException) -> bool:
@@ -114,6 +115,7 @@ class RequestSettler:
             called=claim.may_have_called(),
             about=claim.about,
             refusal=True,
+            draft=claim.draft,
         )
         if wrote:
             self._tell(claim, State.COMPLETED, error)

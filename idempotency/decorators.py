@@ -29,6 +29,7 @@ from idempotency.faultpoints import asked_for
 from idempotency.http import problem
 from idempotency.ledger import acquire, values
 from idempotency.ledger.claim import Claim
+from idempotency.ledger.draft import Origin
 from idempotency.ledger.phases import Phases
 from idempotency.operations.registry import resolver_of
 from idempotency.resilience import Deadline, deadline_scope
@@ -175,7 +176,10 @@ class _Exchange:
         except Error as error:
             self._phases.abandon()
             raise problem.LedgerDown from error
-        claim = Claim(identity=self._identity, phases=self._phases, acquire=self._ask)
+        won = acquire.made_up(
+            identity=self._identity, fingerprint=self._fingerprint, origin=self._origin()
+        )
+        claim = Claim(identity=self._identity, phases=self._phases, won=won, keyless=True)
         try:
             response = self._run(claim)
         except APIException as error:
@@ -201,11 +205,15 @@ class _Exchange:
             phases=self._phases,
             identity=self._identity,
             fingerprint=self._fingerprint,
-            origin=acquire.Origin(
-                accepted=getattr(self._request, "accepted_media_type", None) or "",
-                request_id=self._request.headers.get("X-Request-Id", ""),
-                traceparent=tracing.current(self._request.headers.get("Traceparent", "")),
-            ),
+            origin=self._origin(),
+        )
+
+    def _origin(self) -> Origin:
+        headers = self._request.headers
+        return Origin(
+            accepted=getattr(self._request, "accepted_media_type", None) or "",
+            request_id=headers.get("X-Request-Id", ""),
+            traceparent=tracing.current(headers.get("Traceparent", "")),
         )
 
     # -- run and settle ----------------------------------------------------------------------------------------------

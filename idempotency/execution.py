@@ -92,7 +92,7 @@ def execute(*, claim: Claim, run: Callable[[], T], settler: Settler[T]) -> Ended
 
     Cancellations (SystemExit, KeyboardInterrupt, GeneratorExit) settle like any error and then go on.
     """
-    claim.phases.begin_effects()
+    claim.begin_effects()
     try:
         with claim_scope(claim):
             value = run()
@@ -114,7 +114,7 @@ def settling(*, claim: Claim, settler: Settler[None]) -> Iterator[None]:
         Fenced: the key has another owner; the block's effects are undone.
         CallUnknown: the block has ended, and whether it was kept is not known.
     """
-    claim.phases.begin_effects()
+    claim.begin_effects()
     try:
         with claim_scope(claim):
             yield
@@ -150,7 +150,7 @@ def _close(
 def _fenced(claim: Claim, error: Fenced) -> Ended:
     """Undo what was done since; the ending of a call that is in the open phase is evidence, and stays (R22)."""
     if claim.called and claim.phases.is_open:
-        claim.phases.undo_effects()
+        claim.undo_effects()
         return _unsettled(claim, error)
     claim.phases.roll_back()
     return Overtaken()
@@ -158,8 +158,6 @@ def _fenced(claim: Claim, error: Fenced) -> Ended:
 
 def _after_value(claim: Claim, settler: Settler[T], value: T) -> Ended:
     try:
-        if claim.called:
-            claim.phases.check_effects()
         wrote = settler.completed(claim, value)
         claim.phases.keep_effects()
     except (IntegrityError, DataError, TransactionManagementError) as refused:
@@ -169,17 +167,21 @@ def _after_value(claim: Claim, settler: Settler[T], value: T) -> Ended:
         claim.phases.commit()
         reach("after_commit")
         return Settled()
-    claim.phases.undo_effects()
+    claim.undo_effects()
     return _unsettled(claim, None)
 
 
 def _after_error(claim: Claim, settler: Settler[T], error: BaseException | None) -> Ended:
-    claim.phases.undo_effects()
+    claim.undo_effects()
     final = error is not None and settler.is_final(error)
     if final and error is not None and settler.refused(claim, error):
         claim.phases.commit()
         return Settled()
-    forbidden = isinstance(error, CallUnknown) and claim.exists and not claim.fresh
+    if final and claim.exists and claim.draft is not None:
+        # A twin has claimed it since this run's writes were undone, and its answer is the one that counts.
+        claim.phases.roll_back()
+        return Overtaken()
+    forbidden = isinstance(error, CallUnknown) and not claim.fresh
     if not claim.called and not forbidden:
         claim.phases.roll_back()
         return Unknown(error) if claim.resumed else Free(error)

@@ -2,13 +2,13 @@
 
 # Note [Claim]
 `k` is the row as this statement's snapshot sees it. Only where there is none does `l` try the identity's advisory lock,
-which a claim holds until its transaction ends, and only the holder inserts, so that nobody ever waits for another's
-handler. The unique constraint decides all the same: the lock only spares the wait.
+which a claim holds until its transaction ends, so that nobody ever waits for another's handler. What was committed
+after the snapshot, by whoever held the lock before, the function sees with a snapshot of its own.
 
-    row in c                  claimed
     row in k                  somebody's key: expiry, fingerprint and state decide
-    neither, lock refused     a twin's claim that is not committed yet
-    neither, lock taken       committed after the snapshot: ask again
+    no row, lock refused      a twin's claim that is not committed yet
+    no row, lock taken, free  claimed; the row is written later, see Note [Draft]
+    no row, lock taken        committed after the snapshot: ask again
 """
 
 import uuid
@@ -17,6 +17,7 @@ from typing import Any
 
 from idempotency.conf import conf
 from idempotency.exceptions import LedgerUnavailable
+from idempotency.ledger.draft import Draft, Origin, fingerprint_parameters
 from idempotency.ledger.phases import Phases
 from idempotency.ledger.values import Fingerprint, Identity, InProgress, Refusal, Replay
 from idempotency.ledger.verdict import Claimable, found_in, judge
@@ -39,22 +40,16 @@ class Won:
     resumed: bool = False
     """An earlier run was applied in part: this one is to finish it."""
     resource: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Origin:
-    """Where a claim comes from: kept with the key for people and for rendering the answer later."""
-
-    accepted: str = ""
-    request_id: str = ""
-    traceparent: str = ""
+    draft: Draft | None = None
+    """The row, where it is not written yet."""
 
 
 Acquired = Won | Replay | Refusal
+_NOWHERE = Origin()
 
 
 def acquire(
-    *, phases: Phases, identity: Identity, fingerprint: Fingerprint, origin: Origin = Origin()
+    *, phases: Phases, identity: Identity, fingerprint: Fingerprint, origin: Origin = _NOWHERE
 ) -> Acquired:
     """Claim the key in the open phase, or say what stands in the way.
 
@@ -62,9 +57,9 @@ def acquire(
         LedgerUnavailable: the row kept moving under every look at it.
     """
     for _ in range(_RACES):
-        row = _claim(phases, identity, fingerprint, origin)
-        if row["claimed"]:
-            return Won(row["new_id"], identity, token=1, generation=1, fresh=True)
+        row = _claim(phases, identity)
+        if row["free"]:
+            return _drafted(Draft(uuid7(), identity, fingerprint, origin, row["began"]))
         if row["id"] is None:
             if not row["locked"]:
                 return InProgress(retry_after=1)
@@ -80,12 +75,25 @@ def acquire(
     raise LedgerUnavailable("The key changed under every attempt to claim it.")
 
 
+def made_up(*, identity: Identity, fingerprint: Fingerprint, origin: Origin) -> Won:
+    """Claim a key that this process has made up, and that nobody else can have: without asking the database."""
+    return _drafted(Draft(uuid7(), identity, fingerprint, origin))
+
+
+def _drafted(draft: Draft) -> Won:
+    return Won(draft.id, draft.identity, token=1, generation=1, fresh=True, draft=draft)
+
+
 # -- the statement ---------------------------------------------------------------------------------------------------
 
 _COLUMNS = (
     "id, state, token, generation, deferred, fingerprint, fingerprint_parts, fingerprint_version, "
     "fingerprint_secret, status, body, content_type, headers, note, resource, unfinished, journal_version, "
     "settled_at"
+)
+_NAMES = (
+    *_COLUMNS.split(", "),
+    *("expired", "result_expired", "lapsed", "seconds", "locked", "began", "free", "idle"),
 )
 
 _CLAIM = f"""
@@ -98,58 +106,27 @@ WITH k AS MATERIALIZED (
     FROM idempotency_key WHERE key = %(key)s AND scope = %(scope)s AND operation = %(operation)s
 ), l AS MATERIALIZED (
     SELECT pg_try_advisory_xact_lock(%(lock)s) AS locked WHERE NOT EXISTS (SELECT FROM k)
-), c AS (
-    INSERT INTO idempotency_key (
-        id, scope, operation, key, generation, fingerprint, fingerprint_parts, fingerprint_version,
-        fingerprint_secret, accepted, request_id, traceparent, state, token, lease_until, deferred, call_begun,
-        journal_version, headers, note, settled_by, evidence, unfinished, watched, lookups,
-        needs_person_reason, resource, reference, summary)
-    SELECT %(new_id)s, %(scope)s, %(operation)s, %(key)s, 1, %(digest)s, %(parts)s, %(version)s,
-        %(secret)s, %(accepted)s, %(request_id)s, %(traceparent)s, 'in_progress', 1,
-        clock_timestamp() + %(lease)s * interval '1 second', false, false,
-        0, '{{}}', '', '', '{{}}', false, false, 0,
-        '', '', '', ''
-    FROM l WHERE locked
-    ON CONFLICT ON CONSTRAINT idempotency_key_identity DO NOTHING
-    RETURNING id
 )
-SELECT k.*, (SELECT locked FROM l) AS locked, (SELECT id FROM c) IS NOT NULL AS claimed,
+SELECT k.*, l.locked, clock_timestamp() AS began,
+       CASE WHEN l.locked THEN NOT idempotency_key_exists(%(key)s, %(scope)s, %(operation)s) END AS free,
        set_config('idle_in_transaction_session_timeout', %(idle)s, true) AS idle
-FROM (SELECT 1) AS one LEFT JOIN k ON true
+FROM (SELECT 1) AS one LEFT JOIN k ON true LEFT JOIN l ON true
 """
 
 
-def _claim(
-    phases: Phases, identity: Identity, fingerprint: Fingerprint, origin: Origin
-) -> dict[str, Any]:
-    parameters = _parameters(identity, fingerprint, origin) | {
-        "new_id": uuid7(),
-        "idle": phases.idle_limit,
-    }
-    with phases.connection.cursor() as cursor:
-        cursor.execute(_CLAIM, parameters)
-        names = [column[0] for column in cursor.description]
-        return dict(zip(names, cursor.fetchone(), strict=True), new_id=parameters["new_id"])
-
-
-def _parameters(identity: Identity, fingerprint: Fingerprint, origin: Origin) -> dict[str, Any]:
-    version, secret, digest = fingerprint.current
-    return {
+def _claim(phases: Phases, identity: Identity) -> dict[str, Any]:
+    parameters: dict[str, str | int | float] = {
         "scope": identity.scope,
         "operation": identity.operation,
         "key": identity.key,
         "lock": identity.lock_number(),
-        "version": version,
-        "secret": secret,
-        "digest": digest,
-        "parts": fingerprint.parts(),
-        "accepted": origin.accepted[:100],
-        "request_id": origin.request_id[:100],
-        "traceparent": origin.traceparent[:55],
-        "lease": conf.LEASE,
         "key_ttl": conf.KEY_TTL,
         "result_ttl": conf.RESULT_TTL,
+        "idle": phases.idle_limit,
     }
+    with phases.connection.cursor() as cursor:
+        cursor.execute(_CLAIM, parameters)
+        return dict(zip(_NAMES, cursor.fetchone(), strict=True))
 
 
 # -- an existing row that may be claimed again -----------------------------------------------------------------------
@@ -195,7 +172,9 @@ def _claim_again(
     origin: Origin,
     how: Claimable,
 ) -> Won | None:
-    parameters = _parameters(identity, fingerprint, origin) | row
+    parameters = row | {"lease": conf.LEASE, "key_ttl": conf.KEY_TTL}
+    if how.new_generation:
+        parameters |= fingerprint_parameters(fingerprint) | origin.parameters()
     with phases.connection.cursor() as cursor:
         if how.new_generation:
             _forget_work(cursor, row)

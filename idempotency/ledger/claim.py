@@ -18,11 +18,11 @@ from idempotency.exceptions import (
     LedgerUnavailable,
 )
 from idempotency.faultpoints import reach
-from idempotency.ledger import history, journal
+from idempotency.ledger import draft, history, journal
 from idempotency.ledger.acquire import Won
 from idempotency.ledger.phases import Phases
 from idempotency.ledger.series import ending_of, next_rotation
-from idempotency.ledger.values import NOTHING_NEW, About, Identity
+from idempotency.ledger.values import About, Identity
 from idempotency.resilience import Deadline, current_deadline, deadline_scope, journalled
 from idempotency.types import Downstream, Ending, OutsideRequest, OutsideResult, State
 
@@ -43,7 +43,8 @@ class Claim:
         id: the key's row: what business rows keep to find themselves again, since keys are purged.
         key, scope, operation: the identity.
         generation: which life of the key this is.
-        exists: whether the key is in the ledger; a request without a key gets its row when there is something to keep.
+        exists: whether this key is to be kept; that of a request without one only if there is something to keep.
+        draft: the key's row, while it may not be written yet (Note [Draft]).
         called: whether this claim has committed a phase, for an outside call or as the begin of a deferred run: how it
             ends must then be written, it cannot be rolled back.
         resumed: whether an earlier run was applied in part, and this one is to finish it.
@@ -58,8 +59,8 @@ class Claim:
         *,
         identity: Identity,
         phases: Phases,
-        won: Won | None = None,
-        acquire: Callable[[], object] | None = None,
+        won: Won,
+        keyless: bool = False,
         deadline: Deadline | None = None,
         clock: Clock = SYSTEM,
     ) -> None:
@@ -67,42 +68,36 @@ class Claim:
         self.scope, self.operation, self.key = identity.scope, identity.operation, identity.key
         self.phases = phases
         self.deadline = deadline or current_deadline() or Deadline.after(conf.REQUEST_BUDGET)
-        self.exists = False
-        self.called = False
-        self.resumed = False
-        self.replaying = False
-        self.missing = ""
-        self.about = NOTHING_NEW
-        self.promised: Promise | None = None
-        self.last_ending: tuple[int, journal.StepEnding] | None = None
-        self._acquire = acquire
-        self._clock = clock
-        self._sends = 0
-        if won is not None:
-            self._own(won)
-
-    def _own(self, won: Won) -> None:
         self.id: uuid.UUID = won.id
         self.generation = won.generation
+        self.token = won.token
         self.fresh = won.fresh
         self.resumed = won.resumed
+        self.draft = won.draft
+        self.exists = not keyless
+        self.called = False
+        self.replaying = False
+        self.missing = ""
         self.about = About(resource=won.resource)
-        self.token = won.token
-        self.exists = True
+        self.promised: Promise | None = None
+        self.last_ending: tuple[int, journal.StepEnding] | None = None
+        self._keyless = keyless
+        self._written = won.draft is None
+        self._clock = clock
+        self._sends = 0
         self._journal: dict[str, journal.Recorded] | None = {} if won.fresh else None
 
     def require_key(self) -> None:
-        """Write the key of a request that came without one, now that there is something to keep under it (R4).
+        """Write the key's row now: other rows of the open phase are to refer to it (R4).
 
         Raises:
-            LedgerUnavailable: the key that was made up for it is taken, which a random UUID never is.
+            Fenced: the key has another owner by now.
         """
-        if self.exists:
-            return
-        won = self._acquire() if self._acquire is not None else None
-        if not isinstance(won, Won):
-            raise LedgerUnavailable("The key of a request without a key could not be written.")
-        self._own(won)
+        if self.draft is not None and not self._written:
+            if not draft.write(phases=self.phases, draft=self.draft):
+                raise Fenced("The key has another owner by now.")
+            self._written = True
+        self.exists = True
 
     # -- for handlers ------------------------------------------------------------------------------------------------
 
@@ -148,7 +143,6 @@ class Claim:
             Fenced: the key has another owner by now; nothing was sent.
         """
         self.phases.require_own()
-        self.require_key()
         earlier = self._recorded(step)
         if earlier is not None and earlier.result is not None:
             return OutsideResult(reference=earlier.reference, record=earlier.result)
@@ -169,14 +163,27 @@ class Claim:
             subject=str(subject),
             downstream=downstream,
             send_within=max(0.0, self.deadline.left()),
+            draft=self.draft,
         )
-        self.called = True
+        self.called = self.exists = True
+        self.draft = None
         self.last_ending = (sender.id, journal.StepEnding(Ending.NOT_SENT, 0))
         self.phases.commit()
         reach("after_phase1")
         return self._send(sender, send)
 
     # -- for execution -----------------------------------------------------------------------------------------------
+
+    def begin_effects(self) -> None:
+        """Begin the handler's own writes in the open phase."""
+        self.phases.begin_effects(alone=self.draft is not None)
+
+    def undo_effects(self) -> None:
+        """Undo the handler's own writes, and its row where that was one of them."""
+        self.phases.undo_effects()
+        if self.draft is not None:
+            self._written = False
+            self.exists = not self._keyless
 
     def may_have_called(self) -> bool:
         """Whether the key can have a journal, from this claim or an earlier one."""
@@ -244,7 +251,7 @@ class Claim:
         else:
             raise LedgerUnavailable("The call has ended, but its ending could not be recorded.")
         if after is not None and after.owned_by(self.token):
-            self.phases.begin_effects()
+            self.begin_effects()
             return
         state = after.state if after else "purged"
         told_otherwise = state in (State.COMPLETED, State.RELEASED, "purged")

@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from idempotency.exceptions import Fenced, Misuse
+from idempotency.ledger import draft as drafts
 from idempotency.ledger import sealing
+from idempotency.ledger.draft import Draft
 from idempotency.ledger.phases import Phases
 from idempotency.ledger.process import current_process
 from idempotency.ledger.values import NOTHING_NEW, SET_ABOUT, About
@@ -108,10 +110,12 @@ def begin(
     downstream: Downstream,
     send_within: float,
     about: About = NOTHING_NEW,
+    draft: Draft | None = None,
 ) -> OpenSender:
     """Write the step and this claim's sender, fenced by the token and a live lease (R12).
 
     Args:
+        draft: the key's row, where it may not be written yet: then it is written with them.
         payload: the bytes to send; where the step exists already, its own frozen bytes are returned instead.
         send_within: seconds from now after which this claim sends nothing any more.
 
@@ -120,7 +124,7 @@ def begin(
     """
     process = current_process()
     parameters: dict[str, Any] = {
-        "key": key_id,
+        "key_id": key_id,
         "token": token,
         "generation": generation,
         "name": step,
@@ -141,8 +145,10 @@ def begin(
         "pid": process.pid,
         "started": process.started,
     } | about.parameters()
+    if draft is not None:
+        parameters |= draft.parameters()
     with phases.connection.cursor() as cursor:
-        cursor.execute(_BEGIN, parameters)
+        cursor.execute(_BEGIN if draft is None else _BEGIN_DRAFT, parameters)
         row = cursor.fetchone()
     if row is None:
         raise Fenced("The key has another owner, or its lease ran out before the call began.")
@@ -150,12 +156,10 @@ def begin(
     return OpenSender(sender_id, step_id, frozen_key, sealing.unseal(frozen))
 
 
-_BEGIN = f"""
-WITH k AS (
-    UPDATE idempotency_key SET call_begun = true, journal_version = journal_version + 1, {SET_ABOUT}
-    WHERE id = %(key)s AND token = %(token)s AND state = 'in_progress' AND lease_until > clock_timestamp()
-    RETURNING id
-), s AS (
+_BEGUN = f"call_begun = true, journal_version = k.journal_version + 1, {SET_ABOUT}"
+_HELD = "k.id = %(key_id)s AND k.token = %(token)s AND k.state = 'in_progress' AND k.lease_until > clock_timestamp()"
+_WRITE_STEP = """
+s AS (
     INSERT INTO idempotency_step (
         key_id, generation, name, rotation, downstream, downstream_key, payload, subject, keyed,
         settling_seconds, resend_until, reference)
@@ -168,9 +172,27 @@ WITH k AS (
 INSERT INTO idempotency_sender (
     step_id, token, host, boot_id, pid_namespace, pid, process_started, send_before, attempts, evidence)
 SELECT s.id, %(token)s, %(host)s, %(boot)s, %(namespace)s, %(pid)s, %(started)s,
-    clock_timestamp() + %(send_within)s * interval '1 second', 0, '{{}}'
+    clock_timestamp() + %(send_within)s * interval '1 second', 0, '{}'
 FROM s
 RETURNING id, step_id, (SELECT downstream_key FROM s), (SELECT payload FROM s)
+"""
+
+_BEGIN = f"""
+WITH k AS (UPDATE idempotency_key AS k SET {_BEGUN} WHERE {_HELD} RETURNING id),
+{_WRITE_STEP}
+"""
+
+_BEGIN_DRAFT = f"""
+WITH k AS (
+    INSERT INTO idempotency_key AS k ({drafts.COLUMNS}, state, lease_until, call_begun, journal_version, headers, note,
+        settled_by, evidence, resource, reference, summary)
+    SELECT {drafts.VALUES}, 'in_progress', {drafts.LEASE_END}, true, 1, '{{}}', '',
+        '', '{{}}', %(resource)s, %(reference)s, %(summary)s
+    WHERE {drafts.LEASE_END} > clock_timestamp()
+    {drafts.CONFLICT} DO UPDATE SET {_BEGUN} WHERE {_HELD}
+    RETURNING id
+),
+{_WRITE_STEP}
 """
 
 

@@ -25,6 +25,7 @@ class Phases:
         self._idle = idle
         self._outer: transaction.Atomic | None = None
         self._effects: transaction.Atomic | None = None
+        self._at_work = False
         self._depth = 0
 
     @property
@@ -65,43 +66,47 @@ class Phases:
             ) from error
         self._outer = outer
 
-    def begin_effects(self) -> None:
-        """Open the savepoint that holds the handler's own writes, so that they alone can be undone."""
-        effects = transaction.atomic(using=self._using)
-        effects.__enter__()
-        self._effects, self._depth = effects, len(self.connection.savepoint_ids)
+    def begin_effects(self, *, alone: bool = False) -> None:
+        """Begin the handler's own writes, which can be undone for themselves.
 
-    def check_effects(self) -> None:
-        """Raise now what a deferred constraint would raise at COMMIT, while what stands beside it can still be kept.
-
-        Raises:
-            django.db.IntegrityError: a constraint refuses the handler's writes.
+        Args:
+            alone: the ledger has written nothing in this phase, so that it takes no savepoint: to undo them is to
+                undo the phase.
         """
-        if not self.connection.needs_rollback:
-            # Nothing has to be deferred again: what is checked here is committed next, or undone.
-            with self.connection.cursor() as cursor:
-                cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
+        if not alone:
+            effects = transaction.atomic(using=self._using)
+            effects.__enter__()
+            self._effects = effects
+        self._at_work, self._depth = True, len(self.connection.savepoint_ids)
 
     def keep_effects(self) -> None:
-        """Release the savepoint.
+        """Let the handler's writes stand with the ledger's.
 
         Raises:
             django.db.transaction.TransactionManagementError: the handler swallowed a database error.
         """
-        if self._effects is None:
+        if not self._at_work:
             return
         if self.connection.needs_rollback:
             raise TransactionManagementError(
                 "The handler caught a database error and went on in a broken transaction."
             )
+        self._at_work = False
         effects, self._effects = self._effects, None
-        effects.__exit__(None, None, None)
+        if effects is not None:
+            effects.__exit__(None, None, None)
 
     def undo_effects(self) -> None:
-        """Roll back to the savepoint; what the ledger wrote before it stays."""
+        """Undo the handler's writes; what the ledger wrote before them stays, and the phase is open still."""
+        if not self._at_work:
+            return
+        self._at_work = False
         effects, self._effects = self._effects, None
         if effects is not None:
             effects.__exit__(_Undo, _Undo(), None)
+            return
+        self._end_by_undoing()
+        self.open()
 
     def require_own(self) -> None:
         """Refuse an outside call unless this claim's phase is the innermost transaction.
@@ -109,7 +114,7 @@ class Phases:
         Raises:
             OutsideCallInTransaction: the handler is inside an `atomic()` of its own.
         """
-        if self._effects is None or len(self.connection.savepoint_ids) != self._depth:
+        if not self._at_work or len(self.connection.savepoint_ids) != self._depth:
             raise OutsideCallInTransaction(
                 "An outside call inside the handler's own atomic() block: what must be on record before the call "
                 "could not be committed. Make the call outside that block."
@@ -129,16 +134,17 @@ class Phases:
     def roll_back(self) -> None:
         """End the phase, keeping nothing."""
         try:
-            self.undo_effects()
-            outer, self._outer = self._outer, None
-            if outer is not None:
-                outer.__exit__(_Undo, _Undo(), None)
+            if self._effects is not None:
+                self.undo_effects()
+            self._at_work = False
+            self._end_by_undoing()
         except Error:
             self.abandon()
 
     def abandon(self) -> None:
         """Forget the phase and close its connection: the server undoes what was not committed."""
         self._outer = self._effects = None
+        self._at_work = False
         connection = self.connection
         connection.savepoint_ids.clear()
         connection.atomic_blocks.clear()
@@ -146,6 +152,11 @@ class Phases:
         connection.run_on_commit.clear()
         connection.close()
         connection.closed_in_transaction = False
+
+    def _end_by_undoing(self) -> None:
+        outer, self._outer = self._outer, None
+        if outer is not None:
+            outer.__exit__(_Undo, _Undo(), None)
 
 
 class _Undo(Exception):

@@ -8,6 +8,8 @@ import uuid
 
 from django.db.backends.base.base import BaseDatabaseWrapper
 
+from idempotency.ledger import draft as drafts
+from idempotency.ledger.draft import Draft
 from idempotency.ledger.values import NOTHING_NEW, SET_ABOUT, About, Settlement
 from idempotency.ledger.writing import (
     SETTLED,
@@ -35,6 +37,19 @@ APPLIED_STEP = """
 # Held by the claim with that token: what waits for a runner is held by nobody, not even by the claim that promised it.
 _OWNED = "k.id = %(id)s AND k.token = %(token)s AND k.state = 'in_progress' AND k.due_at IS NULL"
 
+_COMPLETED = f"""
+    state = 'completed', lease_until = NULL, due_at = NULL,
+    status = %(status)s, body = %(body)s, content_type = %(content_type)s, headers = %(headers)s,
+    note = %(note)s, {SET_ABOUT}, {SETTLED}
+"""
+
+_INSERT_COMPLETED = f"""
+INSERT INTO idempotency_key AS k ({drafts.COLUMNS}, state, call_begun, journal_version, status, body, content_type,
+    headers, note, resource, reference, summary, settled_at, settled_by, evidence)
+VALUES ({drafts.VALUES}, 'completed', false, 0, %(status)s, %(body)s, %(content_type)s,
+    %(headers)s, %(note)s, %(resource)s, %(reference)s, %(summary)s, clock_timestamp(), %(by)s, %(evidence)s)
+"""
+
 # A sender that may yet contradict how the key was settled.
 OPEN_SENDER = """
     SELECT FROM idempotency_step s JOIN idempotency_sender x ON x.step_id = s.id
@@ -54,10 +69,12 @@ def complete(
     about: About = NOTHING_NEW,
     refusal: bool = False,
     over_open: bool = False,
+    draft: Draft | None = None,
 ) -> bool:
     """Settle the key with its final answer.
 
     Args:
+        draft: the key's row, where it may not be written yet: then it is written with the answer.
         called: whether the key may have a journal; if not, only a key without one is completed.
         refusal: the answer says that nothing was done, so nothing may have been applied.
         over_open: a person closes the key although a sender may still act; it has to be watched then (R37).
@@ -67,19 +84,18 @@ def complete(
         guard = "true"
     if refusal and called:
         guard += f" AND NOT EXISTS ({APPLIED_STEP})"
-    return settle(
-        connection,
-        f"""
-        UPDATE idempotency_key AS k SET state = 'completed', lease_until = NULL, due_at = NULL,
-            status = %(status)s, body = %(body)s, content_type = %(content_type)s, headers = %(headers)s,
-            note = %(note)s, {SET_ABOUT}, {SETTLED}
-        WHERE {_OWNED} AND NOT k.deferred AND {guard}
-        """,
+    change = f"SET {_COMPLETED} WHERE {_OWNED} AND NOT k.deferred AND {guard}"
+    parameters = (
         answer_parameters(answer)
         | about.parameters()
-        | settled_parameters(key_id, token, settlement),
-        by=settlement.by,
+        | settled_parameters(key_id, token, settlement)
     )
+    if draft is None:
+        sql = f"UPDATE idempotency_key AS k {change}"
+    else:
+        sql = f"{_INSERT_COMPLETED} {drafts.CONFLICT} DO UPDATE {change}"
+        parameters |= draft.parameters()
+    return settle(connection, sql, parameters, by=settlement.by)
 
 
 def complete_deferred(

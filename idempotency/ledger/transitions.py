@@ -75,7 +75,22 @@ def _ways(
 P = Position
 
 TRANSITIONS: tuple[Transition, ...] = (
-    *_ways("claim", (P.NONE,), P.LEASED, "no row of that identity", "acquire.acquire", "R8"),
+    *_ways(
+        "begin",
+        (P.NONE,),
+        P.LEASED,
+        "no row of that identity; with the first outside call or deferred work of a claim",
+        "draft.write, journal.begin",
+        "R8",
+    ),
+    *_ways(
+        "answer",
+        (P.NONE,),
+        P.COMPLETED,
+        "no row of that identity; with the answer of a claim that has called nobody",
+        "settlement.complete",
+        "R8, R14",
+    ),
     *_ways(
         "claim",
         (P.RELEASED, P.UNFINISHED),

@@ -124,11 +124,11 @@ class About:
 
 NOTHING_NEW = About()
 SET_ABOUT = """
-    resource = COALESCE(NULLIF(%(resource)s, ''), resource),
-    reference = COALESCE(NULLIF(%(reference)s, ''), reference),
-    summary = COALESCE(NULLIF(%(summary)s, ''), summary)
+    resource = COALESCE(NULLIF(%(resource)s, ''), k.resource),
+    reference = COALESCE(NULLIF(%(reference)s, ''), k.reference),
+    summary = COALESCE(NULLIF(%(summary)s, ''), k.summary)
 """
-"""The assignments that write an `About` together with whatever else changes on the key."""
+"""The assignments that write an `About` together with whatever else changes on the key, called `k`."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,8 +18,10 @@ def write(event: Event) -> None:
     line = _of_keys(event) or _of_work(event) or _of_protection(event)
     if line is not None:
         name, level, text = line
-        extra = {"event": type(event).__name__} | dataclasses.asdict(event)
-        logging.getLogger(f"idempotency.{name}").log(level, "%s", text, extra=extra)
+        logger = logging.getLogger(f"idempotency.{name}")
+        if logger.isEnabledFor(level):
+            facts = {field.name: getattr(event, field.name) for field in dataclasses.fields(event)}
+            logger.log(level, "%s", text, extra={"event": type(event).__name__} | facts)
 
 
 def _of_keys(event: Event) -> Line | None:

@@ -180,6 +180,7 @@ class _MessageSettler:
             settlement=self._settlement,
             called=claim.may_have_called(),
             about=claim.about,
+            draft=claim.draft,
         )
 
     def is_final(self, error: BaseException) -> bool:

@@ -11,12 +11,14 @@ from django.core.management import call_command
 from django.db import connection
 from django.db.models import Model
 
-from idempotency.ledger import acquire, due, journal, purge, settlement, work
+from idempotency.ledger import acquire, draft, due, journal, purge, settlement, work
+from idempotency.ledger.draft import Draft
 from idempotency.ledger.phases import Phases
 from idempotency.ledger.transitions import EVENTS, Position, Transition, drawing, find, table
 from idempotency.ledger.transitions import TRANSITIONS as EVERY
 from idempotency.ledger.values import Identity, Settlement
 from idempotency.models import Key, Operation, Sender, Step
+from idempotency.models.fields import uuid7
 from idempotency.operations.inbox import _Digest
 from idempotency.types import Answer, Downstream, Ending, State
 
@@ -44,6 +46,24 @@ class Subject:
     def claim(self) -> acquire.Acquired:
         return acquire.acquire(
             phases=self.phases, identity=IDENTITY, fingerprint=_Digest.of(b"body")
+        )
+
+    def draft(self) -> Draft:
+        return Draft(id=uuid7(), identity=IDENTITY, fingerprint=_Digest.of(b"body"))
+
+    def begin(self) -> bool:
+        return draft.write(phases=self.phases, draft=self.draft())
+
+    def answer(self) -> bool:
+        new = self.draft()
+        return settlement.complete(
+            connection=connection,
+            key_id=new.id,
+            token=1,
+            answer=ANSWER,
+            settlement=BY,
+            called=False,
+            draft=new,
         )
 
     def call(self, ending: Ending) -> None:
@@ -84,7 +104,7 @@ class Subject:
     def bring_to(self, position: Position) -> None:
         if position is P.NONE:
             return
-        self.claim()
+        self.begin()
         match position:
             case P.WAITING:
                 self.promise()
@@ -132,7 +152,10 @@ def _take_over(subject: Subject) -> bool:
 
 
 TRY: dict[str, Callable[[Subject], object]] = {
-    "claim": lambda s: isinstance(s.claim(), acquire.Won),
+    "begin": Subject.begin,
+    "answer": Subject.answer,
+    # Of a new identity it writes nothing yet.
+    "claim": lambda s: getattr(s.claim(), "draft", ()) is None,
     "complete": lambda s: settlement.complete(**s.own(), answer=ANSWER, settlement=BY, called=True),
     "complete the work": lambda s: settlement.complete_deferred(**s.own(), settlement=BY),
     "promise": Subject.promise,
@@ -145,8 +168,8 @@ TRY: dict[str, Callable[[Subject], object]] = {
     "take over": _take_over,
     "purge": lambda _: purge.purge_batch(limit=10).keys,
 }
-NEEDS_A_ROW = set(EVENTS) - {"claim", "take", "lapse", "purge"}
-TOKEN_STAYS = {"claim", "complete", "complete the work", "promise", "purge"}
+NEEDS_A_ROW = set(EVENTS) - {"begin", "answer", "claim", "take", "lapse", "purge"}
+TOKEN_STAYS = {"begin", "answer", "claim", "complete", "complete the work", "promise", "purge"}
 
 
 def everything() -> list[dict[str, Any]]:
@@ -206,7 +229,7 @@ def test_r12_a_stale_token_writes_nothing(each: Transition) -> None:
 @pytest.mark.parametrize("ending", [Ending.AMBIGUOUS, Ending.APPLIED])
 def test_r14_the_journal_has_the_last_word(event: str, ending: Ending) -> None:
     subject = Subject()
-    subject.claim()
+    subject.begin()
     subject.call(ending)
     may = ending is Ending.APPLIED and event != "release"
     assert bool(TRY[event](subject)) is may
