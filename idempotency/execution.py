@@ -159,7 +159,8 @@ def _fenced(claim: Claim, error: Fenced) -> Ended:
 def _after_value(claim: Claim, settler: Settler[T], value: T) -> Ended:
     try:
         wrote = settler.completed(claim, value)
-        claim.phases.keep_effects()
+        if wrote:
+            claim.phases.keep_effects()
     except (IntegrityError, DataError, TransactionManagementError) as refused:
         return _after_error(claim, settler, refused)
     if wrote:

@@ -189,6 +189,7 @@ class Charge(APIView):
         except (CallRejected, CallFailed, CallUnknown):
             if kind != "swallow":
                 raise
+            Group.objects.get_or_create(name=f"{name}-swallowed")
             return Response({"swallowed": True}, status=201)
         Group.objects.get_or_create(name=f"{name}-done")
         if kind == "raise-after":

@@ -75,6 +75,8 @@ def test_r14_how_a_call_ended_decides(
     assert Key.objects.get().state == state
     assert Sender.objects.get().ending == ending
     assert "a-done" not in groups()
+    # What the handler did after an error it swallowed stands only with an answer that stands.
+    assert ("a-swallowed" in groups()) is (status == 201)
     if status >= 500:
         assert int(answer["Retry-After"]) >= 1
     if state == "unknown":

@@ -8,12 +8,15 @@ from typing import Any
 import pytest
 from django.db import connection, transaction
 
-from idempotency.ledger import due
+from idempotency.execution import Overtaken
+from idempotency.ledger import Claim, due
 from idempotency.ledger.phases import Phases, phase
 from idempotency.models import Key, Operation
 from idempotency.operations import defer, runner
+from idempotency.types import OutsideRequest, OutsideResult
 from tests.integration.operations.conftest import Caller, key_of, make_due, work_of
 from tests.support.deferring import jobs
+from tests.support.host import KEYED
 
 pytestmark = pytest.mark.django_db(transaction=True)
 LEASES = {"test.job": 45.0}
@@ -124,12 +127,16 @@ def test_r12_a_run_whose_lease_was_lost_changes_nothing(caller: Caller) -> None:
 def test_r12_an_overtaken_run_is_dropped(caller: Caller) -> None:
     operation = caller.job()
 
-    def overtake(_: Any) -> None:
+    def overtake(_: OutsideRequest) -> OutsideResult:
         # What a sweep does, seen from a run that slept through its lease.
         connection.cursor().execute("UPDATE idempotency_key SET token = token + 1")
+        return OutsideResult("r", {})
 
-    jobs.script = [overtake]
-    runner.run()
+    def call(claim: Claim) -> None:
+        claim.outside_call(step="call", request={}, send=overtake, downstream=KEYED)
+
+    jobs.script = [call]
+    assert isinstance(runner.run(), Overtaken)
 
     assert work_of(operation).result is None
     assert key_of(operation).state == "in_progress"
