@@ -27,12 +27,12 @@ FLOOR = {
     "conflict": Counts(round_trips=5, statements=3, commits=1),
 }
 OURS = {
-    "fresh": Counts(round_trips=8, statements=4, commits=1),
+    "fresh": Counts(round_trips=6, statements=4, commits=1),
     "replay": Counts(round_trips=4, statements=2, commits=0),
     "conflict": Counts(round_trips=7, statements=3, commits=1),
 }
 OURS_WITH_A_CALL = {
-    "fresh": Counts(round_trips=16, statements=8, commits=2),
+    "fresh": Counts(round_trips=13, statements=7, commits=2),
     "replay": Counts(round_trips=4, statements=2, commits=0),
     "conflict": Counts(round_trips=7, statements=3, commits=1),
 }
