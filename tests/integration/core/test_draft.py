@@ -174,7 +174,7 @@ def test_r8_the_second_look_sees_what_was_committed_since_the_statement_began(
                 """,
                 [barrier, key, scope, operation],
             )
-            row = cursor.fetchone()
+            row: tuple[int, bool] = cursor.fetchone()
         connection.close()
         return row
 
