@@ -1,6 +1,6 @@
 """Measure what a fingerprint costs, beside `json.loads` of the same body in the same run.
 
-    python -m benchmarks.fingerprint [--seconds 2]
+    python -m benchmarks.fingerprint [--seconds 2] [--write]
 
 Both are run in turn, so that a noisy machine harms them alike; the median of each is shown.
 """
@@ -12,29 +12,48 @@ import statistics
 import time
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 
 import django
 from django.conf import settings
+
+from benchmarks.rig import figures
+
+RESULT = Path(__file__).with_name("results") / "fingerprint.md"
 
 SIZES = (1_000, 10_000, 100_000, 1_000_000, 10_000_000)
 
 
 def main() -> None:
-    """Print one line per size of body."""
+    """Measure, print, and write where asked to."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=2, help="time per size")
-    seconds = parser.parse_args().seconds
+    parser.add_argument("--write", action="store_true", help="renew the page in results/")
+    options = parser.parse_args()
     settings.configure(SECRET_KEY="benchmark", DATA_UPLOAD_MAX_MEMORY_SIZE=None)
     django.setup()
-    print(f"{'bytes':>10} {'json.loads ms':>14} {'fingerprint ms':>15} {'ratio':>6} {'runs':>6}")
+    text = page(options.seconds)
+    print(text)
+    if options.write:
+        RESULT.write_text(text)
+
+
+def page(seconds: float) -> str:
+    """Measure; return the page that is kept in the repository."""
+    rows = []
     for size in SIZES:
         body = order_book(size)
         loads, prints = measured(partial(json.loads, body), fingerprinting(body), seconds)
         ours, theirs = statistics.median(prints), statistics.median(loads)
-        print(
-            f"{len(body):>10} {theirs * 1e3:>14.3f} {ours * 1e3:>15.3f} "
-            f"{ours / theirs:>6.2f} {len(loads):>6}"
-        )
+        ratio = figures.ratio(prints, loads)
+        rows.append([len(body), f"{theirs * 1e3:.3f}", f"{ours * 1e3:.3f}", ratio, len(loads)])
+    head = ("bytes", "`json.loads` ms", "fingerprint ms", "fingerprint ÷ json.loads", "runs")
+    return (
+        "# Fingerprints\n\n"
+        "`python -m benchmarks.fingerprint --write` made this page: both in turn over the same JSON body;"
+        " medians, in brackets quartiles.\n\n"
+        f"{figures.table(head, rows)}"
+    )
 
 
 def order_book(size: int) -> bytes:

@@ -13,6 +13,7 @@ installs; `--write` renews `benchmarks/results/protection.md`.
 
 import argparse
 import contextlib
+import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -45,6 +46,8 @@ class Cell:
     """Per request, one entry per round; so are the next two."""
     cpu: list[float] = field(default_factory=list)
     wal: list[float] = field(default_factory=list)
+    server: float = 0
+    """CPU seconds of PostgreSQL, for all requests together: its clock ticks too coarsely for a round."""
     answers: Counter[str] = field(default_factory=Counter)
 
 
@@ -85,6 +88,8 @@ def main() -> None:
     print(page)
     if options.write:
         RESULT.write_text(page)
+        told = json.dumps(protection_page.summary(measured), indent=1)
+        RESULT.with_suffix(".json").write_text(f"{told}\n")
 
 
 def measure(
@@ -116,7 +121,9 @@ def measure(
             subjects[cell.variant.name].do("send", case=cell.case, count=10, clients=cell.clients)
         with psycopg.connect(postgres.url, autocommit=True) as connection:
             for cell in figures.interleaved(measured.cells, rounds):
+                server = servers.cpu_seconds(postgres)
                 _time(cell, subjects[cell.variant.name], batch, connection)
+                cell.server += servers.cpu_seconds(postgres) - server
     return measured
 
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 _HEAD = (
     "", "clients", "answer", "requests/s", "p50 ms", "p99 ms", "time ÷ bare", "CPU ms", "CPU ÷ bare",
-    "added CPU ÷ floor's", "statements", "commits", "round trips", "WAL bytes",
+    "added CPU ÷ floor's", "statements", "commits", "round trips", "WAL bytes", "PostgreSQL's CPU ms",
 )  # fmt: skip
 
 
@@ -52,7 +52,20 @@ def _line(cell: "Cell", measured: "Measured") -> list[object]:
         _added(cell, bare, floor),
         *(_each(count) for count in (counts.statements, counts.commits, counts.round_trips)),
         f"{figures.spread_of(cell.wal)[1]:.0f}",
+        f"{cell.server / len(cell.latencies) * 1e3:.2f}",
     ]
+
+
+def summary(measured: "Measured") -> dict[str, dict[str, float]]:
+    """Return, by variant, case and number of clients, what other pages reckon with; seconds and bytes per request."""
+    return {
+        f"{cell.variant.name}, {cell.case}, {cell.clients}": {
+            "cpu": figures.spread_of(cell.cpu)[1],
+            "wal": figures.spread_of(cell.wal)[1],
+            "server": cell.server / len(cell.latencies),
+        }
+        for cell in measured.cells
+    }
 
 
 def _other(measured: "Measured", name: str, clients: int) -> "Cell | None":
