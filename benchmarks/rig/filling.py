@@ -53,12 +53,8 @@ def day(connection: psycopg.Connection, rows: int, sweeper: Subject) -> dict[str
     removed = answers = 0
     for hour in range(1, _HOURS + 1):
         for _ in range(max(1, share // 500)):
-            # Written as a request writes it: a claim, and over it the settlement, which moves its index entries.
-            _insert(connection, 500, "gen_random_uuid()", "interval '1 second'", note="new")
-            connection.execute(
-                "UPDATE idempotency_key SET note = 'day', settled_at = now() "
-                "WHERE settled_at > now() - interval '5 minutes' AND note = 'new'"
-            )
+            # As a local handler's request writes it: once, with its answer.
+            _insert(connection, 500, "gen_random_uuid()", "interval '0'", note="day")
         ttl = {name: seconds - hour * 3600 for name, seconds in TTL.items()}
         done = sweeper.do("purge", seconds=60, **ttl)
         removed, answers = removed + done["keys"], answers + done["answers"]
