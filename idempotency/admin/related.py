@@ -43,7 +43,7 @@ def related(seen: Look) -> list[Look]:
     keys = Key.objects.using(conf.DATABASE).defer(*BODIES).select_related("work")
     rows: list[Key] = []
     if names:
-        rows += keys.filter(search.HAS_REFERENCE, reference__in=names).order_by("-pk")[: MOST + 1]
+        rows += keys.filter(pk__in=search.keys_referring(names)).order_by("-pk")[: MOST + 1]
     if seen.situation is Situation.TAKEN_IN:
         rows += keys.filter(pk__in=search.keys_with_step(seen.key.reference))[:MOST]
     others = {row.pk: row for row in rows if row.pk != seen.key.pk and _visible(row, seen.key)}

@@ -2,7 +2,7 @@
 
 import re
 import uuid
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from django.db.models import F, Q, QuerySet
@@ -53,6 +53,12 @@ def _called(text: str) -> list[uuid.UUID]:
         work = Operation.objects.using(conf.DATABASE)
         arms.append(work.filter(pk=ref).values_list("key_id"))
     return _union(arms)
+
+
+def keys_referring(references: Collection[str]) -> list[uuid.UUID]:
+    """Return the ids of some keys with one of these references: in no order, for that could be any number of rows."""
+    keys = Key.objects.using(conf.DATABASE).filter(HAS_REFERENCE, reference__in=references)
+    return list(keys.values_list("pk", flat=True)[:MOST])
 
 
 def keys_with_step(reference: str) -> list[uuid.UUID]:

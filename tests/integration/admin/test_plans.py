@@ -8,7 +8,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
-from idempotency.models import Key
+from idempotency.models import Event, Key
 from tests.integration.admin.conftest import Login
 from tests.support.filled import fill
 
@@ -60,14 +60,21 @@ PAGES = [
     f"{WORK}?q=order-780",
     EVENTS,
     f"{EVENTS}?alarming=yes",
+    f"{EVENTS}?alarming=open",
+    f"{KEYS}?q=order+order-777",
 ]
 
 
 def test_no_query_grows_with_the_table(login: Login) -> None:
     fill(rows=ROWS)
     client = login("engineers")
-    key = Key.objects.get(key="key-777")
-    for address in (*PAGES, reverse("admin:idempotency_key_change", args=(key.pk,))):
+    key, alarm = Key.objects.get(key="key-777"), Event.objects.filter(alarming=True).latest("pk")
+    pages = (
+        *PAGES,
+        reverse("admin:idempotency_key_change", args=(key.pk,)),
+        reverse("admin:idempotency_event_change", args=(alarm.pk,)),
+    )
+    for address in pages:
         with CaptureQueriesContext(connection) as queries:
             assert client.get(address).status_code == 200, address
         for query in queries.captured_queries:
