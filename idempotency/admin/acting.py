@@ -72,7 +72,7 @@ def perform(request: HttpRequest, action: Action, key: Key, form: ActionForm) ->
         actor=actor,
         key_id=key.pk,
         reason=reason,
-        detail=form.evidence(),
+        detail={"before": key.state, **form.evidence()},
     )
     if not begun:
         messages.warning(request, REPEATED)

@@ -111,7 +111,13 @@ def _perform(request: HttpRequest, action: Action, preview: Preview, form: Actio
     for seen in preview.eligible:
         if SYSTEM.now() > until:
             break
-        audit.record(kind=f"staff-{action.name}", actor=actor, key_id=seen.key.pk, reason=reason)
+        audit.record(
+            kind=f"staff-{action.name}",
+            actor=actor,
+            key_id=seen.key.pk,
+            reason=reason,
+            detail={"before": seen.key.state},
+        )
         came_of_it[attempt(action, seen, actor, reason, {}).text] += 1
     done = came_of_it.total()
     messages.info(request, f"{action.label}: {done} of {len(preview.eligible)} done.")

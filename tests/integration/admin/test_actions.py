@@ -269,7 +269,8 @@ def test_many_are_previewed_counted_again_and_done(login: Login) -> None:
     assert set(Key.objects.exclude(pk=running.pk).values_list("state", flat=True)) == {
         State.COMPLETED
     }
-    assert Event.objects.filter(kind="staff-ask", reason=REASON).count() == 4
+    told = Event.objects.filter(kind="staff-ask", reason=REASON)
+    assert [event.detail["before"] for event in told] == [State.UNKNOWN] * 4
     assert Event.objects.get(kind="staff-ask-many").detail["list"] == "state=open"
 
 
