@@ -56,19 +56,31 @@ class Bare:
 
 
 def bare_handlers() -> Iterator[Bare]:
-    """Yield each unsafe method of each routed DRF view whose handler is not decorated for it."""
+    """Yield each unsafe method of each routed DRF view whose handler is not decorated for it.
+
+    Of a route that is there twice only the first is reached, so a host can stand before another's views.
+    """
+    reached: set[str] = set()
     for route, pattern in _patterns(get_resolver(), ""):
-        view = view_of(pattern.callback)
-        if view is None or not issubclass(view, APIView):
-            continue
-        for method, handler in handlers(pattern.callback):
-            config = config_of(handler)
-            counts = config is not None and method.upper() in config.methods
-            if method in _UNSAFE and not counts:
-                label = f"{handler.__module__}.{handler.__qualname__}"
-                yield Bare(route, method.upper(), label)
+        if route not in reached:
+            reached.add(route)
+            yield from _bare(route, pattern)
 
 
+def _bare(route: str, pattern: URLPattern) -> Iterator[Bare]:
+    view = view_of(pattern.callback)
+    if view is None or not issubclass(view, APIView) or view.__module__ == _OWN_VIEWS:
+        return
+    for method, handler in handlers(pattern.callback):
+        config = config_of(handler)
+        counts = config is not None and method.upper() in config.methods
+        if method in _UNSAFE and not counts:
+            label = f"{handler.__module__}.{handler.__qualname__}"
+            yield Bare(route, method.upper(), label)
+
+
+_OWN_VIEWS = "idempotency.views"
+"""To cancel twice is a success: the monitor needs no keys."""
 _UNSAFE = frozenset({"post", "put", "patch", "delete"})
 
 
