@@ -5,6 +5,7 @@ import re
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,12 +17,12 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]
 
 CHARGES = {
     "README.md": 1,
-    "docs/consumers.md": 3,
+    "docs/consumers.md": 4,
     "docs/quickstart.md": 2,
     "docs/howto/gateway-events.md": 1,
     "docs/webhooks.md": 0,
 }
-"""What each page's commands pay for, however often they ask."""
+"""How often each page's commands move money, however often they ask."""
 
 
 def test_pages_do_what_they_say(live_stack: Stack, tmp_path: Path) -> None:
@@ -40,12 +41,20 @@ def test_pages_do_what_they_say(live_stack: Stack, tmp_path: Path) -> None:
 
 @pytest.mark.skipif(shutil.which("node") is None, reason="no Node is installed")
 def test_the_recipe_for_node_pays_once(live_stack: Stack, tmp_path: Path) -> None:
-    live_stack.start("simulator", "web")
-    (recipe,) = of_page("docs/consumers.md", "js")
+    live_stack.start("simulator", "web", "worker")
+    recipe, follow = of_page("docs/consumers.md", "js")
     lost = {"path": "/v1/payment_intents", "kind": "refuse_503", "times": 3}
     live_stack.simulate("POST", "/_sim/faults", lost)
     assert run(recipe, live_stack, tmp_path) == "succeeded\n"
     assert len(live_stack.effects()) == 1
+
+    both = replace(follow, body=recipe.body.replace("order-23", "order-24") + follow.body)
+    assert run(both, live_stack, tmp_path) == "succeeded\nsucceeded\n"
+    assert sorted(effect["kind"] for effect in live_stack.effects()) == [
+        "charge",
+        "charge",
+        "refund",
+    ]
 
 
 def test_controls_of_the_simulator_are_as_shown(live_stack: Stack, tmp_path: Path) -> None:
