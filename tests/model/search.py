@@ -1,5 +1,6 @@
 """Every interleaving of a setting, breadth first: what must never be, and what must come at last."""
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
@@ -22,16 +23,25 @@ class Found:
     """What a search came to: for each kind of fault the shortest trace to it."""
 
     states: int = 0
+    complete: bool = False
+    """Whether these are all the states there are; if not, they are those with the shortest ways to them."""
     traces: dict[str, list[str]] = field(default_factory=dict)
 
 
-def search(setting: Setting, rules: Rules = RULES, *, until: str = "") -> Found:
-    """Try everything; or, where a fault is named, everything no longer than the shortest way to it."""
+def search(
+    setting: Setting, rules: Rules = RULES, *, until: str = "", most: float = math.inf
+) -> Found:
+    """Try everything.
+
+    Args:
+        until: a fault: then everything no longer than the shortest way to it.
+        most: states to look at; whether every key comes to an end is said only of all of them.
+    """
     graph = _Graph(setting.start())
     life = Life(setting, rules)
     found = Found()
     number = 0
-    while number < len(graph.worlds) and until not in found.traces:
+    while number < min(len(graph.worlds), most) and until not in found.traces:
         world = graph.worlds[number]
         fault = fault_of(world, setting)
         if fault:
@@ -41,7 +51,8 @@ def search(setting: Setting, rules: Rules = RULES, *, until: str = "") -> Found:
                 graph.add(number, step.label, step.after, helpful=step.helpful)
         number += 1
     found.states = number
-    if number == len(graph.worlds):
+    found.complete = number == len(graph.worlds)
+    if found.complete:
         for kind, stuck in _never_reached(graph, setting):
             found.traces.setdefault(kind, graph.trace(stuck))
     return found
