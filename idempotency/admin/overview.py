@@ -12,6 +12,7 @@ from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
 from django.utils import timezone
 
+from idempotency import telemetry
 from idempotency.admin import chart, search
 from idempotency.admin.acting import back
 from idempotency.admin.alarms import unhandled
@@ -136,6 +137,7 @@ def summary(request: HttpRequest) -> dict[str, Any]:
         "breakers": shown_breakers,
         "breakers_problem": problem,
         "switches": _switches(request),
+        "turned_away": telemetry.turned_away.counts()[:10],
         "chart": chart.last_day(now=now),
         "chart_kinds": chart.KINDS,
         "chart_box": f"0 0 {chart.WIDTH} {chart.HEIGHT + chart.FOOT}",

@@ -28,6 +28,7 @@ from idempotency.telemetry.events import (
     TurnEnded,
     catalogue,
 )
+from idempotency.telemetry.recent import turned_away
 
 __all__ = [
     "AdmissionRefused",
@@ -54,4 +55,5 @@ __all__ = [
     "catalogue",
     "emit",
     "subscribe",
+    "turned_away",
 ]

@@ -2,6 +2,7 @@
 
 import html
 import re
+from collections import deque
 from collections.abc import Callable
 
 import pytest
@@ -9,7 +10,7 @@ from django.conf import LazySettings
 from django.contrib.auth.models import User
 from django.test import Client
 
-from idempotency import metrics
+from idempotency import metrics, telemetry
 from idempotency.operations import heartbeat
 from idempotency.resilience import CircuitBreaker, ReadOnlySwitch
 
@@ -43,6 +44,7 @@ def healthy(
         "ADMIN_SWITCHES": lambda request: [switch],
     }
     monkeypatch.setattr(metrics, "KEPT", 0.0)
+    monkeypatch.setattr(telemetry.turned_away, "_slices", deque())
     for name in heartbeat.limits():
         heartbeat.beat(name=name)
     return scrape()

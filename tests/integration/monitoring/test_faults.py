@@ -1,4 +1,4 @@
-"""For each fault: the alert that fires, no other one, how soon; and what the overview shows (issue: ten faults)."""
+"""For each fault: the alert that fires, no other one, how soon; what the overview shows; where the runbook leads."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -14,20 +14,22 @@ from idempotency.resilience import CircuitBreaker, Force, ReadOnlySwitch, Vote
 from idempotency.telemetry import emit
 from idempotency.types import State
 from tests.integration.monitoring.conftest import scrape
-from tests.support.alerting import fires_after
+from tests.support.alerting import ROOT, fires_after
 from tests.support.factories import ago, make_key, make_waiting
 
 NOBODY = ""
+RUNBOOK = (ROOT / "docs" / "alerts.md").read_text()
 
 
 @dataclass(frozen=True)
 class Fault:
-    """What is done, which alerts fire within how many seconds, and words that the overview shows."""
+    """What is done, which alerts fire within how many seconds, what the overview shows, where the runbook leads."""
 
     cause: Callable[[], object]
     alerts: set[str]
     within: float
     shown: str
+    leads: str
 
 
 def silence(*names: str) -> Callable[[], object]:
@@ -61,52 +63,77 @@ FAULTS = {
         {"IdempotencyBeatSilent"},
         15,
         "beat keeps the time of all the others late",
+        "its log says why it ended",
     ),
     "the broker takes nothing": Fault(
         silence("broker", "wake", "reconcile"),
         {"IdempotencyBrokerSilent"},
         15,
         "broker takes beat's messages to the workers late",
+        "ping the broker from beat's host",
     ),
     "the workers are dead, frozen or idle": Fault(
         silence("wake", "reconcile"),
         {"IdempotencyWorkersSilent"},
         15,
         "wake starts deferred work that is due late",
+        "Does a worker process exist?",
     ),
     "a schedule never fires": Fault(
         lambda: Heartbeat.objects.filter(name="reconcile").delete(),
         {"IdempotencyTaskSilent"},
         15,
         "reconcile looks up what nobody knows yet late never",
+        "is it in beat's schedule",
     ),
     "the host's own task is silent": Fault(
         silence("follow-up"),
         {"IdempotencyHostTaskSilent"},
         15,
         "follow-up asks the gateway about what it had not decided yet late",
+        "is it in beat's schedule",
     ),
     "nothing is purged": Fault(
-        silence("purge"), {"IdempotencyPurgeSilent"}, 1800, "purge forgets what has expired late"
+        silence("purge"),
+        {"IdempotencyPurgeSilent"},
+        1800,
+        "purge forgets what has expired late",
+        "idempotency_purge",
     ),
     "a key is unknown for too long": Fault(
-        unknown(minutes=10), {"IdempotencyUnknownTooLong"}, 60, "1 Unknown oldest 9 min"
+        unknown(minutes=10),
+        {"IdempotencyUnknownTooLong"},
+        60,
+        "1 Unknown oldest 9 min",
+        "runbook.md#unknown",
     ),
-    "a key needs a person": Fault(needs_person, {"IdempotencyPersonNeeded"}, 60, "1 Need a person"),
+    "a key needs a person": Fault(
+        needs_person,
+        {"IdempotencyPersonNeeded"},
+        60,
+        "1 Need a person",
+        "runbook.md#needs-person",
+    ),
     "a lapsed key is not taken": Fault(
-        lambda: make_key(at=ago(minutes=3)), {"IdempotencyLapsedTooLong"}, 60, "1 Running"
+        lambda: make_key(at=ago(minutes=3)),
+        {"IdempotencyLapsedTooLong"},
+        60,
+        "1 Running",
+        "runbook.md#lapsed",
     ),
     "late news": Fault(
         late_news,
         {"IdempotencyLateNews", "IdempotencyPersonNeeded"},
         60,
-        "It happened, while the key was released.",
+        "Late news: it happened although the key says otherwise",
+        "runbook.md#late-news",
     ),
     "deferred work is late": Fault(
         lambda: make_waiting(due_at=ago(minutes=5), at=ago(minutes=6)),
         {"IdempotencyBacklogLate"},
         60,
         "1 Deferred work due oldest 5 min",
+        "runbook.md#overdue",
     ),
 }
 
@@ -120,6 +147,12 @@ def test_a_fault_fires_its_alert_and_is_on_the_overview(
     assert set(fired) == fault.alerts
     assert max(fired.values()) <= fault.within
     assert fault.shown in overview()
+    assert any(fault.leads in section(alert) for alert in fault.alerts)
+
+
+def section(alert: str) -> str:
+    """Return what the runbook says of an alert."""
+    return RUNBOOK.split(f"\n### {alert}\n")[1].split("\n### ")[0]
 
 
 def test_nothing_fires_while_all_is_well(healthy: str) -> None:
@@ -153,15 +186,15 @@ EVENTS = {
         "IdempotencyTurnsFail",
     ),
     "requests are shed": (
-        repeated(telemetry.AdmissionRefused("payments.create", "in-flight"), 600),
+        repeated(telemetry.AdmissionRefused("payments.create", "in-flight"), 60),
         "IdempotencyShedding",
     ),
     "a source is poorer": (
-        repeated(telemetry.SourceDegraded("rates", "stale"), 900),
+        repeated(telemetry.SourceDegraded("rates", "stale"), 60),
         "IdempotencyDegraded",
     ),
     "a client reuses keys": (
-        repeated(telemetry.KeyMet("payments.create", "reused"), 600),
+        repeated(telemetry.KeyMet("payments.create", "reused"), 60),
         "IdempotencyKeysReused",
     ),
 }

@@ -1,5 +1,7 @@
 """Each request to an idempotent handler is counted once, by how it was answered, also where no key was claimed."""
 
+import re
+from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from typing import Any
@@ -8,6 +10,7 @@ import pytest
 from django.conf import LazySettings
 from django.contrib.auth.models import User
 from django.db import OperationalError
+from django.test import Client
 from rest_framework.exceptions import APIException
 from rest_framework.test import APIClient
 
@@ -164,3 +167,18 @@ def test_a_plain_view_is_counted_too(
     assert client.post("/order/").status_code == 400
     ((_, outcome),) = counted
     assert outcome == "key-missing"
+
+
+def test_staff_see_what_was_turned_away(
+    shop: Shop, fake: FakeGateway, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(telemetry.turned_away, "_slices", deque())
+    while_full(shop)
+    while_full(shop)
+    reused(shop)
+    staff_client = Client()
+    staff_client.force_login(User.objects.create_superuser("root"))
+    page = staff_client.get("/admin/idempotency/heartbeat/").content.decode()
+    shown = " ".join(re.sub(r"<[^>]+>", " ", page).split())
+    assert "payments.create overloaded 2" in shown
+    assert "payments.create key-reused 1" in shown
