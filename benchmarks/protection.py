@@ -15,8 +15,10 @@ import argparse
 import contextlib
 import json
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from itertools import product
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -32,6 +34,7 @@ from project.embedded import Postgres, Store
 RESULT = Path(__file__).with_name("results") / "protection.md"
 COUNTED = 20
 """Requests over which statements are counted."""
+PREPARED_AT_ONCE = 7
 
 
 @dataclass
@@ -104,18 +107,18 @@ def measure(
     measured = Measured(rounds, batch)
     with contextlib.ExitStack() as stack:
         subjects = {}
-        for variant in variants:
-            try:
-                url = servers.new_database(postgres.url, variant.name)
-                for case, counts in counted(variant, url, store.url).items():
-                    measured.counts[variant.name, case] = counts
-                subject = Subject(variant, database_url=url, redis_url=store.url)
-                subjects[variant.name] = stack.enter_context(subject)
-                subject.do("seed")
-            except (CannotInstall, SubjectFailed) as error:
-                measured.missing[variant.name] = str(error)
+        # Loading and migrating take most of the time, and nothing is timed yet.
+        with ThreadPoolExecutor(PREPARED_AT_ONCE) as pool:
+            ready = list(pool.map(lambda one: _prepared(one, postgres, store), variants))
+        for variant, found in zip(variants, ready, strict=True):
+            if isinstance(found, str):
+                measured.missing[variant.name] = found
                 continue
-            for case, many in _cells(variant, clients):
+            subject, counts = found
+            subjects[variant.name] = stack.enter_context(subject)
+            for case in cases(variant):
+                measured.counts[variant.name, case] = counts[case]
+            for many, case in product(clients, cases(variant)):
                 measured.cells.append(Cell(variant, case, many))
         for cell in measured.cells:
             subjects[cell.variant.name].do("send", case=cell.case, count=10, clients=cell.clients)
@@ -127,10 +130,18 @@ def measure(
     return measured
 
 
-def _cells(variant: Variant, clients: Sequence[int]) -> Iterator[tuple[str, int]]:
-    for many in clients:
-        for case in cases(variant):
-            yield case, many
+def _prepared(
+    variant: Variant, postgres: Postgres, store: Store
+) -> tuple[Subject, dict[str, Counts]] | str:
+    """Return a process that is ready, and what it asks for; or why there is none."""
+    try:
+        url = servers.new_database(postgres.url, variant.name)
+        counts = counted(variant, url, store.url)
+        subject = Subject(variant, database_url=url, redis_url=store.url)
+        subject.do("seed")
+    except (CannotInstall, SubjectFailed) as error:
+        return str(error)
+    return subject, counts
 
 
 def cases(variant: Variant) -> Sequence[str]:
