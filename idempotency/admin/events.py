@@ -150,6 +150,8 @@ class EventAdmin(ConsoleAdmin):
         context = self._context(request, event, title="Event", revealed=revealed)
         context["may_reveal"] = request.user.has_perm(_REVEAL)
         context["may_handle"] = request.user.has_perm(HANDLE) and _is_open(event)
+        # Money of which nothing here knows came by a message, and that has the other side's id, too.
+        context["named"] = mask(str(event.detail.get("gateway_reference", "")))
         context["handling"] = handling(event) if event.alarming else None
         return TemplateResponse(request, "admin/idempotency/event/detail.html", context)
 

@@ -18,7 +18,7 @@ from idempotency.models import Event, Key
 from idempotency.operations import late_news
 from idempotency.types import News, State
 from tests.integration.admin.conftest import Login
-from tests.support.factories import make_key
+from tests.support.factories import make_key, make_message
 
 pytestmark = pytest.mark.django_db
 
@@ -108,7 +108,11 @@ def test_an_unsettled_key_still_needs_its_person(login: Login) -> None:
 def test_money_that_nothing_here_knows_of_is_handled_too(login: Login) -> None:
     event = hear(None, gateway_reference="pi_9", said="5.00 UAH")
     client = login("operations")
+    make_message(reference="pi_9")
     assert "5.00 UAH" in client.get(OVERVIEW).content.decode()
+    assert "?q=pi_9" in client.get(address(event)).content.decode()
+    found = client.get(reverse("admin:idempotency_key_changelist"), {"q": "pi_9"})
+    assert "Event of the gateway" in found.content.decode()
     handle(client, event)
     assert "5.00 UAH" not in client.get(OVERVIEW).content.decode()
 
