@@ -1,7 +1,11 @@
 import logging
 from collections.abc import Iterator
+from datetime import datetime, timedelta
+from functools import partial
 
 import pytest
+from celery import Celery
+from celery.schedules import schedule
 from celery.signals import after_task_publish, before_task_publish
 from django.conf import LazySettings
 from django.db import OperationalError, connections
@@ -48,6 +52,39 @@ def test_every_task_of_the_schedule_is_watched_at_its_interval() -> None:
     assert {task.name: task.every() for task in heartbeat.watched()} == {
         name: entry["schedule"] for name, entry in names.items()
     }
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        # 02:00 becomes 03:00, and 02:00 becomes 01:00 again, where the host's clock is that of Los Angeles.
+        ("2026-03-08T09:59:58+00:00", "2026-03-08T10:00:03+00:00"),
+        ("2026-11-01T08:59:58+00:00", "2026-11-01T09:00:03+00:00"),
+    ],
+)
+def test_916_a_change_of_clocks_neither_skips_nor_doubles_a_turn(before: str, after: str) -> None:
+    app = Celery("elsewhere", set_as_current=False)
+    app.conf.update(timezone="America/Los_Angeles")
+    last, now = datetime.fromisoformat(before), datetime.fromisoformat(after)
+    for entry in beat.schedule().values():
+        every = entry["schedule"]
+        for moment, due in ((last + timedelta(seconds=1), False), (now, every <= 5)):
+            interval = schedule(every, nowfun=partial(moment.astimezone, app.timezone), app=app)
+            is_due, pause = interval.is_due(last.astimezone(app.timezone))
+            assert (is_due, 0 < pause <= every) == (due, True)
+
+
+def test_no_task_of_ours_leaves_a_result() -> None:
+    from project import celery_app
+
+    celery_app.loader.import_default_modules()
+    ours = [
+        task
+        for name, task in celery_app.tasks.items()
+        if name.startswith(("idempotency.", "payments."))
+    ]
+    assert len(ours) >= 5
+    assert all(task.ignore_result for task in ours)
 
 
 def test_celery_app_has_the_schedule_in_memory() -> None:
