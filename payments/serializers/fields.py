@@ -45,6 +45,13 @@ DESTINATIONS = """An account of the gateway. In the sandbox any is paid but:
 """
 
 
+URL = (
+    r"https?://(?:[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?|\[[0-9A-Fa-f:.]+\])(?::[0-9]{1,5})?"
+    r"(?:[/?](?:[A-Za-z0-9._~:/?@!$&'()*+,;=-]|%[0-9A-Fa-f]{2})*)?"
+)
+"""Of RFC 3986 what an endpoint can have: a host, a port, a path and a query; neither login nor fragment."""
+
+
 class Text(serializers.CharField):
     """A string that is given as one, in printable characters, without a card number in it."""
 
@@ -123,9 +130,8 @@ class Destination(serializers.Field[str, Any, str, Any]):
 @extend_schema_field(
     {
         "type": "string",
-        "format": "uri",
         "maxLength": 500,
-        "pattern": "^https?://[a-z0-9.-]+[!-~]*$",
+        "pattern": f"^{URL}$",
         "example": "https://shop.example/events",
         "description": "`https` only, except in the sandbox.",
     }
@@ -134,8 +140,8 @@ class Url(serializers.Field[str, Any, str, Any]):
     """The address of an endpoint, given as a string; whether it can be one is for `completion` to say."""
 
     def to_internal_value(self, data: Any) -> str:
-        if not isinstance(data, str) or not data:
-            raise ValidationError("An address is wanted, as a string.")
+        if not isinstance(data, str) or not _URL.fullmatch(data):
+            raise ValidationError("An address is wanted, e.g. https://shop.example/events.")
         return data
 
     def to_representation(self, value: str) -> str:
@@ -151,6 +157,7 @@ class Email(serializers.EmailField):
         return str(super().to_internal_value(data))
 
 
+_URL = re.compile(URL)
 _ORDER_ID = re.compile(r"[\x21-\x7e]{1,64}")
 _SOURCE = re.compile(r"(?:pm|tok|src|card|ba)_[A-Za-z0-9_]{1,72}")
 _DESTINATION = re.compile(r"acct_[A-Za-z0-9_]{1,70}")
