@@ -8,6 +8,7 @@ from datetime import timedelta
 
 import pytest
 from django.conf import LazySettings
+from django.db import OperationalError
 from django.db.models.functions import Now
 
 from idempotency.models import Key
@@ -23,7 +24,7 @@ from tests.integration.completion.conftest import (
     work,
     work_now,
 )
-from tests.integration.payments.conftest import Shop
+from tests.integration.payments.conftest import Shop, settle_unknown
 from tests.recipes.receive import verify
 from tests.support.faultserver import Fault, FaultServer, drip, stall_before_answer, stall_in_head
 
@@ -240,6 +241,28 @@ def test_the_recipe_refuses_what_is_not_ours(
         secret = "whsec_" + base64.b64encode(b"0" * 32).decode()
     with pytest.raises(ValueError, match=r"replay|signed"):
         verify(secret, headers, body)
+
+
+def test_what_has_arrived_is_written_down_whatever_came_since(
+    shop: Shop, hearing: Hearing, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The settlement after the answer fails; before the next look the merchant switches the endpoint off."""
+
+    def fails(*_: object) -> None:
+        raise OperationalError("the server went away")
+
+    shop.pay()
+    with monkeypatch.context() as broken:
+        broken.setattr("payments.completion.delivering._end", fails)
+        work()
+    assert delivery().status == "waiting"
+    shop.client.patch(hearing.path, {"enabled": False}, format="json")
+    settle_unknown()
+    work_now()
+
+    assert delivery().status == "delivered"
+    assert len(receiver.arrived) == 1
+    assert not Key.objects.exclude(state="completed").exists()
 
 
 def test_a_ping_arrives(shop: Shop, hearing: Hearing, receiver: Receiver) -> None:
