@@ -108,7 +108,10 @@ def test_a_drain_begins_nothing_after_its_time(caller: Caller) -> None:
 
 
 def test_recurring_tasks_show_that_they_are_alive(caller: Caller) -> None:
-    heartbeat.beat(name="follow-up")
+    ours = {"reconcile", "wake", "purge"}
+    for task in heartbeat.watched():
+        if task.name not in ours:
+            heartbeat.beat(name=task.name)
     assert heartbeat.silent() == ["reconcile", "wake", "purge"]
     many(1)
     tasks.wake()
