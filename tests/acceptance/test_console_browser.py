@@ -97,6 +97,7 @@ def test_the_overview_refreshes_itself_and_pauses_when_hidden(open_as: Open) -> 
     browser.wait_for("Charge for order 4711")
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("width", "dark"), [(DESKTOP, False), (DESKTOP, True), (PHONE, False), (PHONE, True)]
 )
