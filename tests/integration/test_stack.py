@@ -70,7 +70,7 @@ BROKEN = {
 
 def test_a_configuration_that_cannot_work_stops_every_part(live_stack: Stack) -> None:
     for part in ("web", "worker"):
-        with pytest.raises(RuntimeError, match="cannot work: idempotency.E006"):
+        with pytest.raises(RuntimeError, match=r"cannot work: idempotency\.E006"):
             live_stack.start(part, environment=BROKEN)
     # It says that it begins before it looks.
     live_stack.start("beat", environment=BROKEN)

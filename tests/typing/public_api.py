@@ -59,6 +59,12 @@ GUARD = Guard(
     breaker=CircuitBreaker(name="gateway"),
     bulkhead=Bulkhead(name="gateway", limit=8),
 )
+STATEMENTS = recurring("statements", every=lambda: 3_600, purpose="sends the daily statements")
+
+
+def send_statements() -> None:
+    with STATEMENTS.turn() as detail:
+        detail["sent"] = 1
 
 
 def send(request: OutsideRequest) -> OutsideResult:
