@@ -38,6 +38,8 @@ AROUND_A_CALL = ("after_phase1", "after_call")
 AROUND_THE_COMMIT = ("before_commit", "after_commit")
 ON_THE_WIRE = ("half_sent",)
 ACTIONS = ("kill", "stop", "raise")
+# Between each two statements of a run; the longest has so many.
+STATEMENTS = tuple(f"statement.{nth}" for nth in range(1, 20))
 
 
 @dataclass(frozen=True)
@@ -69,6 +71,8 @@ def strikes(work: Work) -> Iterator[Strike | None]:
     for role, points in (("web", web), ("worker", worker)):
         for point, action in itertools.product(points, ACTIONS):
             yield Strike(role, point, action)
+        for point in STATEMENTS if points else ():
+            yield Strike(role, point, "kill")
 
 
 # -- how the gateway fails -----------------------------------------------------------------------
@@ -146,6 +150,8 @@ def _means_something(work: Work, strike: Strike | None, fault: str | None, settl
         return False
     if settler == "worker" and not work.deferred:
         return False
+    if strike is not None and strike.point in STATEMENTS:
+        return fault is None
     if strike is not None and (strike.action != "kill" or (work.deferred and strike.role == "web")):
         return fault in FEW_FAULTS
     return True

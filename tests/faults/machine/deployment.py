@@ -5,8 +5,9 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from django.conf import LazySettings
@@ -75,6 +76,7 @@ class Deployment:
             "GATEWAY_API_KEY": "sk_test_of_the_machine",
         }
         self._frozen: dict[int, float] = {}
+        self._thaws: list[threading.Timer] = []
 
     def start(self, *, armed: bool = True) -> None:
         """Start all but beat. Only from the test's main thread."""
@@ -92,13 +94,15 @@ class Deployment:
         for name in WORKERS:
             self.stack.start_worker(name=name, concurrency=WORKER_PROCESSES)
 
-    def restart(self, name: str) -> None:
+    def restart(self, name: str, *, environment: Mapping[str, str] | None = None) -> None:
         """Kill a process as a crash does, and start it again."""
         self.stack.kill(name)
         if name in WORKERS:
-            self.stack.start_worker(name=name, concurrency=WORKER_PROCESSES)
+            self.stack.start_worker(
+                name=name, concurrency=WORKER_PROCESSES, environment=environment
+            )
         elif name == "web":
-            self.stack.start_web(workers=2)
+            self.stack.start_web(workers=2, environment=environment)
         elif name == "simulator":
             self.stack.start_simulator(webhooks=True, keys=self.keyed)
         else:
@@ -109,6 +113,20 @@ class Deployment:
         for name, process in list(self.stack.processes.items()):
             if not process.running:
                 self.restart(name)
+
+    def freeze(self, send: Callable[[signal.Signals], object], *, seconds: float) -> None:
+        """Stop what the signal goes to; it goes on by itself, whatever the test waits for meanwhile."""
+        timer = threading.Timer(seconds, send, [signal.SIGCONT])
+        timer.daemon = True
+        self._thaws.append(timer)
+        send(signal.SIGSTOP)
+        timer.start()
+
+    def thaw_all(self) -> None:
+        """Let everything that `freeze` has stopped go on now."""
+        for timer in self._thaws:
+            timer.cancel()
+            timer.function(*timer.args)
 
     @property
     def armed_url(self) -> str:

@@ -1,17 +1,14 @@
 """The storm's script, drawn from its seed: what is asked, how clients behave, what breaks and when.
 
-To add a kind of intent, add a line to `_INTENTS`; to add something that breaks, a line to `BLOWS`.
+To add a kind of intent, add a line to `_INTENTS`; to add something that breaks, one to `BLOWS` in `blows.py`.
 """
 
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from payments.simulator.faults.kinds import KINDS
-
-ACCOUNTS = ("main", "savings")
-GATEWAY_PATHS = ("/v1/payment_intents", "/v1/refunds", "/v1/payouts", "/v1/accounts")
+from tests.faults.machine.blows import BLOWS
 
 
 @dataclass(frozen=True)
@@ -52,31 +49,6 @@ class Blow:
     more: Mapping[str, Any]
 
 
-def _fault(chance: random.Random) -> dict[str, Any]:
-    return {
-        "path": chance.choice(GATEWAY_PATHS),
-        "kind": chance.choice(sorted(KINDS)),
-        "times": chance.randint(1, 4),
-        "seconds": round(chance.uniform(0.2, 2.0), 2),
-    }
-
-
-# Name, weight, and what its particulars are drawn by. What each does: `storm.py`.
-BLOWS: dict[str, tuple[int, Callable[[random.Random], dict[str, Any]]]] = {
-    "gateway_fault": (8, _fault),
-    "kill_web": (3, lambda chance: {}),
-    "kill_worker": (3, lambda chance: {}),
-    "kill_beat": (1, lambda chance: {}),
-    "kill_simulator": (2, lambda chance: {}),
-    "crash_database": (1, lambda chance: {}),
-    "flush_store": (2, lambda chance: {}),
-    "restart_store": (1, lambda chance: {}),
-    "freeze_web": (2, lambda chance: {"seconds": round(chance.uniform(1, 12), 1)}),
-    "freeze_worker": (2, lambda chance: {"seconds": round(chance.uniform(1, 12), 1)}),
-    "shift_clocks": (1, lambda chance: {"seconds": chance.choice([-7200, -60, 90, 7200])}),
-}
-
-
 @dataclass(frozen=True)
 class Script:
     """All of it."""
@@ -93,8 +65,8 @@ def script(*, seed: int, intents: int, seconds: float) -> Script:
     blows: list[Blow] = []
     at = 1.0
     while at < seconds:
-        name = chance.choices(list(BLOWS), [weight for weight, _ in BLOWS.values()])[0]
-        blows.append(Blow(round(at, 1), name, BLOWS[name][1](chance)))
+        name = chance.choices(list(BLOWS), [kind.weight for kind in BLOWS.values()])[0]
+        blows.append(Blow(round(at, 1), name, BLOWS[name].draw(chance)))
         at += chance.uniform(0.3, 3.0)
     return Script(seed, wanted, blows)
 
