@@ -10,6 +10,7 @@ from typing import Any
 
 from django.core.management import get_commands, load_command_class
 
+from docs import performance
 from docs.source import Check, checks_in, docs_of_fields, docs_of_names
 from idempotency import checks, conf, faultpoints, metrics, signals, telemetry, testing
 from idempotency.admin.actions import ACTIONS
@@ -358,4 +359,6 @@ MAKERS: dict[str, Callable[..., str]] = {
     "simulator-tokens": simulator_tokens,
     "simulator-faults": simulator_faults,
     "simulator-config": simulator_config,
+    "measured": performance.measured,
+    "carried": performance.carried,
 }

@@ -124,7 +124,7 @@ PEERS = (
             }
         },
         keeps="cache",
-        note="Simultaneous duplicates run (18 effects of 20); another body under the key is another request.",
+        note="Duplicates at once run (18 effects of 20); another body is another request; one lock for all keys (423).",
     ),
     Variant(
         "drf-idem",
