@@ -1,6 +1,7 @@
 """What beat does, how it shows that it is alive, and how others see that."""
 
 import logging
+from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 
@@ -58,6 +59,7 @@ def report_signs() -> None:
     before_task_publish.connect(alive, weak=False)
     after_task_publish.connect(taken, weak=False)
     _sign("beat", began)
+    _await_tasks()
 
 
 def fresh() -> bool:
@@ -72,8 +74,18 @@ def _sign(name: str, detail: dict[str, Any] | None = None) -> None:
     # The Celery app, and this file with it, is imported before the apps are loaded.
     from idempotency.operations import heartbeat
 
+    _write(lambda: heartbeat.beat(name=name, detail=detail))
+
+
+def _await_tasks() -> None:
+    from idempotency.operations import heartbeat
+
+    _write(heartbeat.await_all)
+
+
+def _write(mark: Callable[[], None]) -> None:
     try:
-        heartbeat.beat(name=name, detail=detail)
+        mark()
     except Error as error:
         # The mark grows old and /readyz/ says so; beat itself goes on, on a new connection.
         logger.warning("beat cannot show that it is alive: %s", error)

@@ -55,8 +55,8 @@ def recurring(
 
     Args:
         name: at most 50 characters; a metric's label.
-        every: returns the seconds between two turns; three of them without a success are silence, and so is a task
-            that never succeeded.
+        every: returns the seconds between two turns; three of them without a success are silence, counted from beat's
+            first start where it never succeeded.
         purpose: what it does, as the overview says it, e.g. `sends the daily statements`.
         setting: where the interval is set, as the overview says it.
 
@@ -95,6 +95,19 @@ def beat(*, name: str, detail: Mapping[str, Any] | None = None) -> None:
             "INSERT INTO idempotency_heartbeat (name, last_ok_at, detail) VALUES (%s, clock_timestamp(), %s) "
             "ON CONFLICT (name) DO UPDATE SET last_ok_at = EXCLUDED.last_ok_at, detail = EXCLUDED.detail",
             [name, json.dumps(dict(detail or {}))],
+        )
+
+
+def await_all() -> None:
+    """Begin to wait, in a new database: a task that never succeeded is late after its intervals from now, not at once.
+
+    For whatever keeps the time of the tasks, at its start.
+    """
+    with connections[conf.DATABASE].cursor() as cursor:
+        cursor.executemany(
+            "INSERT INTO idempotency_heartbeat (name, last_ok_at, detail) "
+            "VALUES (%s, clock_timestamp(), '{\"awaited\": true}') ON CONFLICT (name) DO NOTHING",
+            [(task.name,) for task in watched()],
         )
 
 
