@@ -1,7 +1,7 @@
 """That a caller came again is put on record for people: refused repeats, and replays where the host wants it."""
 
 import uuid
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from django.db import Error, connections
@@ -17,7 +17,7 @@ def note_refusal(found: values.Reused | values.StillUnknown) -> None:
     """Record in what a refused repeat differed, or that it came too early."""
     differing = found.differing if isinstance(found, values.Reused) else []
     detail = {"differing": differing, "state": found.found.state}
-    _record(found.found.id, "refused-repeat", detail)
+    _record(history.refused, found.found.id, detail)
 
 
 def note_replay(response: HttpResponseBase, *, key_id: uuid.UUID, request_id: str) -> None:
@@ -32,18 +32,19 @@ def note_replay(response: HttpResponseBase, *, key_id: uuid.UUID, request_id: st
     def record_and_close() -> None:
         # Before it is closed, for then Django gives the connection back.
         try:
-            _record(key_id, "replayed", {"request_id": request_id[:100]} if request_id else {})
+            detail = {"request_id": request_id[:100]} if request_id else {}
+            _record(history.replayed, key_id, detail)
         finally:
             close()
 
     response.close = record_and_close  # type: ignore[method-assign]
 
 
-def _record(key_id: uuid.UUID, kind: str, detail: Mapping[str, Any]) -> None:
+def _record(write: Callable[..., None], key_id: uuid.UUID, detail: Mapping[str, Any]) -> None:
     """Record it; a record is not worth a 5xx."""
     try:
         with phase(using=conf.DATABASE) as phases:
-            history.repeated(connection=phases.connection, key_id=key_id, kind=kind, detail=detail)
+            write(connection=phases.connection, key_id=key_id, detail=detail)
     except Error:
         connections[conf.DATABASE].close()
 

@@ -43,7 +43,6 @@ class Claim:
         id: the key's row: what business rows keep to find themselves again, since keys are purged.
         key, scope, operation: the identity.
         generation: which life of the key this is.
-        exists: whether this key is to be kept; that of a request without one only if there is something to keep.
         draft: the key's row, while it may not be written yet (Note [Draft]).
         called: whether this claim has committed a phase, for an outside call or as the begin of a deferred run: how it
             ends must then be written, it cannot be rolled back.
@@ -74,7 +73,6 @@ class Claim:
         self.fresh = won.fresh
         self.resumed = won.resumed
         self.draft = won.draft
-        self.exists = not keyless
         self.called = False
         self.replaying = False
         self.missing = ""
@@ -87,6 +85,11 @@ class Claim:
         self._sends = 0
         self._journal: dict[str, journal.Recorded] | None = {} if won.fresh else None
 
+    @property
+    def exists(self) -> bool:
+        """Whether this key is to be kept; that of a request without one is only once there is something to keep."""
+        return self._written or not self._keyless
+
     def require_key(self) -> None:
         """Write the key's row now: other rows of the open phase are to refer to it (R4).
 
@@ -97,7 +100,6 @@ class Claim:
             if not draft.write(phases=self.phases, draft=self.draft):
                 raise Fenced("The key has another owner by now.")
             self._written = True
-        self.exists = True
 
     # -- for handlers ------------------------------------------------------------------------------------------------
 
@@ -165,7 +167,7 @@ class Claim:
             send_within=max(0.0, self.deadline.left()),
             draft=self.draft,
         )
-        self.called = self.exists = True
+        self.called = self._written = True
         self.draft = None
         self.last_ending = (sender.id, journal.StepEnding(Ending.NOT_SENT, 0))
         self.phases.commit()
@@ -183,7 +185,6 @@ class Claim:
         self.phases.undo_effects()
         if self.draft is not None:
             self._written = False
-            self.exists = not self._keyless
 
     def may_have_called(self) -> bool:
         """Whether the key can have a journal, from this claim or an earlier one."""

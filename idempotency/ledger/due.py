@@ -18,8 +18,8 @@ from typing import Any
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from idempotency.ledger import sealing
+from idempotency.ledger.endings import APPLIED_STEP, OPEN_STEP
 from idempotency.ledger.phases import Phases
-from idempotency.ledger.settlement import APPLIED_STEP, OPEN_STEP
 from idempotency.ledger.values import Identity, Settlement
 from idempotency.ledger.writing import TOLD, announce, settled_parameters
 

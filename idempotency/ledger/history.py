@@ -31,15 +31,20 @@ def record(
         )
 
 
-def repeated(
-    *, connection: BaseDatabaseWrapper, key_id: uuid.UUID, kind: str, detail: Mapping[str, Any]
+def refused(
+    *, connection: BaseDatabaseWrapper, key_id: uuid.UUID, detail: Mapping[str, Any]
 ) -> None:
-    """Record that a request came again; the same at most once a minute, however often it comes.
+    """Record that a repeat was refused; the same at most once a minute, however often it comes."""
+    _unless_known(connection, key_id, "refused-repeat", "request", detail, seconds=60)
 
-    Args:
-        kind: `refused-repeat` or `replayed`; of replays `MOST_REPLAYS` are kept, for events are never deleted.
-    """
-    _unless_known(connection, key_id, kind, "request", detail, seconds=60)
+
+def replayed(
+    *, connection: BaseDatabaseWrapper, key_id: uuid.UUID, detail: Mapping[str, Any]
+) -> None:
+    """Record a replay, at most one a minute; `MOST_REPLAYS` of a key are kept, for events are never deleted."""
+    _unless_known(
+        connection, key_id, "replayed", "request", detail, seconds=60, alike=True, most=MOST_REPLAYS
+    )
 
 
 def looked_up(
@@ -62,17 +67,25 @@ def _unless_known(
     detail: Mapping[str, Any],
     *,
     seconds: float,
+    alike: bool = False,
+    most: int | None = None,
 ) -> None:
+    """Record it unless the same was recorded in the last seconds.
+
+    Args:
+        alike: whatever its detail, it is the same.
+        most: events of this kind that a key may have.
+    """
     with connection.cursor() as cursor:
         cursor.execute(
             """
             INSERT INTO idempotency_event (key_id, kind, actor, reason, detail, alarming)
             SELECT %(key)s, %(kind)s, %(actor)s, '', %(detail)s, false WHERE NOT EXISTS (
                 SELECT FROM idempotency_event WHERE key_id = %(key)s AND kind = %(kind)s
-                AND (detail = %(detail)s OR kind = 'replayed')
+                AND (%(alike)s OR detail = %(detail)s)
                 AND at > clock_timestamp() - %(seconds)s * interval '1 second')
-            AND (%(kind)s <> 'replayed' OR (
-                SELECT count(*) FROM idempotency_event WHERE key_id = %(key)s AND kind = 'replayed') < %(most)s)
+            AND (%(most)s::int IS NULL OR (
+                SELECT count(*) FROM idempotency_event WHERE key_id = %(key)s AND kind = %(kind)s) < %(most)s::int)
             """,
             {
                 "key": key_id,
@@ -80,7 +93,8 @@ def _unless_known(
                 "actor": actor,
                 "detail": json.dumps(dict(detail), sort_keys=True),
                 "seconds": seconds,
-                "most": MOST_REPLAYS,
+                "alike": alike,
+                "most": most,
             },
         )
 

@@ -10,9 +10,9 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 
 from idempotency import telemetry
 from idempotency.ledger import sealing
+from idempotency.ledger.endings import OPEN_SENDER
 from idempotency.ledger.evidence import SenderView, Snapshot, StepView
 from idempotency.ledger.process import ProcessIdentity, current_process
-from idempotency.ledger.settlement import OPEN_SENDER
 from idempotency.ledger.values import Identity
 from idempotency.ledger.writing import after_commit
 from idempotency.types import Ending, OpenStep, OutsideResult, State

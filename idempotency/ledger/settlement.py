@@ -10,6 +10,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 
 from idempotency.ledger import draft as drafts
 from idempotency.ledger.draft import Draft
+from idempotency.ledger.endings import APPLIED_STEP, OPEN_SENDER, OPEN_STEP, open_step
 from idempotency.ledger.values import NOTHING_NEW, SET_ABOUT, About, Settlement
 from idempotency.ledger.writing import (
     SETTLED,
@@ -21,18 +22,6 @@ from idempotency.ledger.writing import (
     write,
 )
 from idempotency.types import Answer
-
-# A step whose outcome is not known, with no sender that applied it: nothing may be settled as final over it.
-OPEN_STEP = """
-    SELECT FROM idempotency_step s JOIN idempotency_sender x ON x.step_id = s.id
-    WHERE s.key_id = k.id AND s.generation = k.generation AND s.applied_at IS NULL
-      AND (x.ending IS NULL OR x.ending = 'ambiguous')
-"""
-
-APPLIED_STEP = """
-    SELECT FROM idempotency_step s
-    WHERE s.key_id = k.id AND s.generation = k.generation AND s.applied_at IS NOT NULL
-"""
 
 # Held by the claim with that token: what waits for a runner is held by nobody, not even by the claim that promised it.
 _OWNED = "k.id = %(id)s AND k.token = %(token)s AND k.state = 'in_progress' AND k.due_at IS NULL"
@@ -48,13 +37,6 @@ INSERT INTO idempotency_key AS k ({drafts.COLUMNS}, state, call_begun, journal_v
     headers, note, resource, reference, summary, settled_at, settled_by, evidence)
 VALUES ({drafts.VALUES}, 'completed', false, 0, %(status)s, %(body)s, %(content_type)s,
     %(headers)s, %(note)s, %(resource)s, %(reference)s, %(summary)s, clock_timestamp(), %(by)s, %(evidence)s)
-"""
-
-# A sender that may yet contradict how the key was settled.
-OPEN_SENDER = """
-    SELECT FROM idempotency_step s JOIN idempotency_sender x ON x.step_id = s.id
-    WHERE s.key_id = k.id AND s.generation = k.generation
-      AND (x.ending IS NULL OR x.ending = 'ambiguous' AND s.applied_at IS NULL)
 """
 
 
@@ -176,7 +158,7 @@ def wait_again(
             due_at = clock_timestamp() + %(delay)s * interval '1 second',
             needs_person_since = NULL, needs_person_reason = ''
         WHERE {_OWNED} AND k.deferred
-          AND NOT EXISTS ({_open_step(tolerate=tolerate)}) {applied}
+          AND NOT EXISTS ({open_step(tolerate=tolerate)}) {applied}
         """,
         {"id": key_id, "token": token, "delay": delay},
     )
@@ -204,7 +186,7 @@ def release(
         UPDATE idempotency_key AS k SET state = 'released', lease_until = NULL, due_at = NULL,
             token = k.token + 1, {SETTLED}
         WHERE {_OWNED} AND k.call_begun
-          AND NOT k.deferred AND NOT EXISTS ({_open_step(tolerate=tolerate)}) AND NOT EXISTS ({APPLIED_STEP})
+          AND NOT k.deferred AND NOT EXISTS ({open_step(tolerate=tolerate)}) AND NOT EXISTS ({APPLIED_STEP})
         """,
         settled_parameters(key_id, token, settlement),
         by=settlement.by,
@@ -308,7 +290,3 @@ def watch(*, connection: BaseDatabaseWrapper, key_id: uuid.UUID, after: float) -
         """,
         {"id": key_id, "after": after},
     )
-
-
-def _open_step(*, tolerate: bool) -> str:
-    return OPEN_STEP + (" AND NOT (s.keyed AND x.ending IS NULL)" if tolerate else "")

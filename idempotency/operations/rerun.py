@@ -77,6 +77,7 @@ def _kept(connection: BaseDatabaseWrapper, key_id: uuid.UUID) -> tuple[str, byte
     if row is None:
         raise NotNow("It is not a message that has been taken in.")
     source, body = row
-    if not body:
+    message = b"" if body is None else sealing.unseal(body)
+    if not message:
         raise NotNow("The message itself is not kept, or not any more.")
-    return str(source), sealing.unseal(body)
+    return str(source), message

@@ -191,4 +191,5 @@ def send_and_leave(stack: Stack, body: bytes, *, key: str, length: int | None = 
     )
     with socket.create_connection((at.hostname, at.port), timeout=10) as client:
         client.sendall(head.encode() + body)
+        # Nothing tells a client that its bytes were read: the server answers later, or never.
         time.sleep(0.5)

@@ -6,13 +6,22 @@ from threading import Barrier, Thread
 from typing import Any
 
 import pytest
+from cryptography.fernet import Fernet
 from django.contrib.auth.models import Group
 from django.db import connection, transaction
 
 from idempotency.exceptions import CallFailed, CallUnknown, MessageRefused, Misuse
 from idempotency.ledger.claim import current_claim
 from idempotency.models import Key, Operation
-from idempotency.operations import consume, defer, idempotent_task, wake
+from idempotency.operations import (
+    NotNow,
+    consume,
+    defer,
+    idempotent_task,
+    message_handler,
+    run_again,
+    wake,
+)
 from tests.support.host import other_side, outside
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -47,6 +56,21 @@ def test_r40_a_message_counts_once() -> None:
         "completed",
         "message",
     )
+
+
+@pytest.mark.parametrize("secrets", [[], [Fernet.generate_key().decode()]], ids=["plain", "sealed"])
+def test_a_message_that_was_given_without_its_text_is_not_run_again(
+    settings: Any, secrets: list[str]
+) -> None:
+    settings.IDEMPOTENCY = {**settings.IDEMPOTENCY, "ENCRYPTION_KEYS": secrets}
+    seen: list[bytes] = []
+    message_handler("of no text")(lambda *, message: seen.append(message))
+    with consume("of no text", "m"):
+        pass
+
+    with pytest.raises(NotNow, match="not kept"):
+        run_again(key_id=Key.objects.get().id, actor="olga", reason="To be sure.")
+    assert seen == []
 
 
 def test_a_message_keeps_what_it_is_about_and_itself_unless_it_is_too_long(settings: Any) -> None:

@@ -1,0 +1,25 @@
+"""What the journal says of a key, called `k`, as the conditions of its settlements (R14, R36)."""
+
+# A step whose outcome is not known, with no sender that applied it: nothing may be settled as final over it.
+OPEN_STEP = """
+    SELECT FROM idempotency_step s JOIN idempotency_sender x ON x.step_id = s.id
+    WHERE s.key_id = k.id AND s.generation = k.generation AND s.applied_at IS NULL
+      AND (x.ending IS NULL OR x.ending = 'ambiguous')
+"""
+
+APPLIED_STEP = """
+    SELECT FROM idempotency_step s
+    WHERE s.key_id = k.id AND s.generation = k.generation AND s.applied_at IS NOT NULL
+"""
+
+# A sender that may yet contradict how the key was settled.
+OPEN_SENDER = """
+    SELECT FROM idempotency_step s JOIN idempotency_sender x ON x.step_id = s.id
+    WHERE s.key_id = k.id AND s.generation = k.generation
+      AND (x.ending IS NULL OR x.ending = 'ambiguous' AND s.applied_at IS NULL)
+"""
+
+
+def open_step(*, tolerate: bool) -> str:
+    """Return `OPEN_STEP`, or what of it counts where a sender that never ended is tolerated on a keyed gateway."""
+    return OPEN_STEP + (" AND NOT (s.keyed AND x.ending IS NULL)" if tolerate else "")
