@@ -2,6 +2,8 @@
 VENV ?= .venv
 PYTHON ?=
 ARGS ?=
+# Processes of the suite side by side, each with servers of its own; 0 for one, e.g. under a debugger.
+WORKERS ?= 2
 BENCH ?= $(filter-out _%,$(basename $(notdir $(wildcard benchmarks/*.py))))
 PY = $(VENV)/bin/python
 ENVIRONMENT = PYTHON='$(PYTHON)' .ci/environment $(VENV)
@@ -21,7 +23,7 @@ run: runtime ## Start everything: servers, web, worker, beat, simulator; Ctrl-C 
 	@exec $(PY) -m project.supervisor
 
 test: dev ## Run the suite on real PostgreSQL and Valkey (ARGS="-k name", TEST_STORE=redis)
-	@$(PYTEST) $(ARGS)
+	@$(PYTEST) -n $(WORKERS) --dist loadfile $(ARGS)
 
 check: lint types floors django test ## What CI runs
 

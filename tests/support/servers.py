@@ -19,6 +19,8 @@ from project.embedded import Postgres, ServerFailed, Store
 from tests.support.rabbitmq import RabbitMQ
 
 PREFIX = "idempotency-ledger-tests-"
+_STARTED = "TEST_SERVERS_STARTED"
+"""Names the variables that this plugin has set, for the processes that inherit them."""
 
 
 class Servers:
@@ -32,6 +34,10 @@ class Servers:
 
     def start(self) -> None:
         """Start what the environment does not name, and name it there."""
+        if os.environ.get("PYTEST_XDIST_WORKER"):
+            # What the environment names is its parent's: each of the processes side by side has servers of its own.
+            for name in filter(None, os.environ.get(_STARTED, "").split(",")):
+                del os.environ[name]
         home = self._cleanup.enter_context(_home())
         if not os.environ.get("DATABASE_URL"):
             binaries = os.environ.get("TEST_POSTGRES")
@@ -41,7 +47,7 @@ class Servers:
                 binaries=Path(binaries) if binaries else None,
             )
             self._cleanup.callback(self.postgres.remove)
-            os.environ["DATABASE_URL"] = self.postgres.start()
+            self._name("DATABASE_URL", self.postgres.start())
             self._cleanup.callback(self.postgres.stop)
         if not os.environ.get("REDIS_URL"):
             kind = os.environ.get("TEST_STORE", "valkey")
@@ -50,7 +56,7 @@ class Servers:
             self.store = Store(
                 home=home / "store", durable=False, kind="redis" if kind == "redis" else "valkey"
             )
-            os.environ["REDIS_URL"] = self.store.start()
+            self._name("REDIS_URL", self.store.start())
             self._cleanup.callback(self.store.stop)
         if broker := os.environ.get("TEST_BROKER"):
             if broker != "rabbitmq" or not RabbitMQ.installed():
@@ -58,6 +64,11 @@ class Servers:
             self.broker = RabbitMQ(home=home / "broker")
             self.broker.start()
             self._cleanup.callback(self.broker.stop)
+
+    def _name(self, variable: str, address: str) -> None:
+        os.environ[variable] = address
+        started = os.environ.get(_STARTED, "")
+        os.environ[_STARTED] = f"{started},{variable}"
 
     def stop(self) -> None:
         """Stop them and remove their files."""

@@ -6,6 +6,7 @@ import pwd
 import shutil
 import socket
 import subprocess
+import tempfile
 import time
 from pathlib import Path
 from types import TracebackType
@@ -86,11 +87,9 @@ default_pool_size = {CONNECTIONS}
         nobody = pwd.getpwnam("nobody")
         for path in (self._home, *self._home.iterdir()):
             os.chown(path, nobody.pw_uid, nobody.pw_gid)
-        for parent in (
-            self._home.parent,
-            self._home.parent.parent,
-            self._home.parent.parent.parent,
-        ):
+        for parent in self._home.parents:
+            if parent == Path(tempfile.gettempdir()):
+                break
             parent.chmod(parent.stat().st_mode | 0o111)
 
 
