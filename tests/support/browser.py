@@ -127,8 +127,7 @@ class Browser:
             raise AssertionError(f"No {selector} on {self._page()}") from None
 
     def _page(self) -> str:
-        body = self.driver.find_element(By.TAG_NAME, "body").text
-        return f"{self.driver.current_url}:\n{body[:3_000]}"
+        return f"{self.driver.current_url}:\n{self.text[:3_000]}"
 
     def all(self, selector: str) -> list[WebElement]:
         """Return all such elements that are there now."""
@@ -151,13 +150,21 @@ class Browser:
 
     @property
     def text(self) -> str:
-        """What can be read on the page."""
-        return self.one("body").text
+        """What can be read on the page; read at once, as a page may be replaced by another meanwhile."""
+        seen: str = self.driver.execute_script(
+            "return document.body ? document.body.innerText : ''"
+        )
+        return seen
 
     def wait_for(self, text: str) -> None:
-        """Wait until the page says so."""
+        """Wait until the page says so, and is whole."""
         try:
-            WebDriverWait(self.driver, 15).until(lambda _: text in self.text)
+            WebDriverWait(self.driver, 15).until(
+                lambda driver: (
+                    text in self.text
+                    and driver.execute_script("return document.readyState") == "complete"
+                )
+            )
         except TimeoutException:
             raise AssertionError(f"{text!r} is not on {self._page()}") from None
 
