@@ -99,7 +99,10 @@ def _not_settleable(seen: Look) -> str:
     if seen.key.state != State.UNKNOWN:
         return "Only an unknown key is settled by hand."
     if seen.key.lookups == 0:
-        return "Ask the gateway first: no look-up has been answered yet."
+        return (
+            "Ask the gateway first: no look-up has been answered yet, and until one is it is not "
+            "settled on anybody’s word."
+        )
     return ""
 
 

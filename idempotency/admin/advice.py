@@ -1,6 +1,6 @@
 """What each situation means and what to do about it: written for somebody with a caller on the line."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from idempotency import tracing
 from idempotency.admin.situations import Situation
@@ -167,14 +167,21 @@ ADVICE = {
 }
 
 
-def runbook_address(found: Situation) -> str:
-    """Return where the runbook speaks about it, or ""."""
-    return f"{conf.RUNBOOK}#{found.value}" if conf.RUNBOOK else ""
+def of_double(advice: Advice) -> Advice:
+    """Return the advice for a key that is done, where another key has done the same for the same reference."""
+    return replace(
+        advice,
+        tone="warn",
+        meaning="It happened, once for this key; and under another key the same was done for the same reference.",
+        caller="It was done more than once. Was that meant? If not, one of them is undone.",
+        action="Ask the caller whether both were meant: they may be two purchases. If not, have one of them undone, "
+        "e.g. refunded, and say which one stays.",
+    )
 
 
-def problem_address(advice: Advice) -> str:
-    """Return the page of the problem that callers get meanwhile, or ""."""
-    return f"{conf.PROBLEM_BASE}{advice.problem}/" if advice.problem else ""
+def runbook_address(place: str) -> str:
+    """Return where the runbook speaks about a situation, or something else that it has a section of, or ""."""
+    return f"{conf.RUNBOOK}#{place}" if conf.RUNBOOK else ""
 
 
 def trace_address(traceparent: str) -> str:

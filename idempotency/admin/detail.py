@@ -10,17 +10,19 @@ from django.db.models import QuerySet
 from django.utils import timezone
 
 from idempotency.admin import sentences
-from idempotency.admin.advice import ADVICE, Advice, problem_address, runbook_address, trace_address
+from idempotency.admin.advice import ADVICE, Advice, runbook_address, trace_address
 from idempotency.admin.known import NOTHING, known, noted
+from idempotency.admin.moments import duration
 from idempotency.admin.redaction import shown
-from idempotency.admin.situations import Situation, situation
+from idempotency.admin.situations import OVERDUE_AFTER, Situation, situation
 from idempotency.admin.timeline import Call, calls_of, timeline
+from idempotency.admin.told import address_of, stored_problem
 from idempotency.conf import conf
 from idempotency.exceptions import Misuse
 from idempotency.http.header import mask
 from idempotency.ledger import sealing
 from idempotency.models import Key, Operation
-from idempotency.types import Known
+from idempotency.types import Known, State
 
 BODIES = ("body", "headers", "fingerprint", "fingerprint_parts", "evidence", "traceparent")
 """What no list needs to read from disk."""
@@ -62,6 +64,29 @@ class Look:
     def subject(self) -> str:
         """What the key is about."""
         return sentences.subject(self.key)
+
+    @property
+    def problem(self) -> str:
+        """The code of the problem that the caller's program was told, or is told meanwhile, or ""."""
+        if self.advice.problem:
+            return self.advice.problem
+        error = self.work.error if self.work else None
+        return str(error.get("code", "")) if isinstance(error, dict) else stored_problem(self.key)
+
+    @property
+    def sought(self) -> str:
+        """By what a person finds the calls of the key at the other side, as far as the ledger was told."""
+        names = [self.key.reference, *(call.step.subject for call in self.calls)]
+        return ", ".join(dict.fromkeys(mask(name) for name in names if name))
+
+    @property
+    def unanswered(self) -> str:
+        """For how long no look-up has been answered of a key that waits for one, or ""."""
+        since = self.key.unknown_since
+        if self.key.state != State.UNKNOWN or since is None or self.key.lookups:
+            return ""
+        seconds = (self.now - since).total_seconds()
+        return duration(seconds) if seconds > OVERDUE_AFTER else ""
 
 
 def look(key: Key) -> Look:
@@ -109,8 +134,8 @@ def page(seen: Look, *, revealed: bool = False) -> dict[str, Any]:
     return {
         "seen": seen,
         "advice": seen.advice,
-        "runbook": runbook_address(seen.situation),
-        "problem": problem_address(seen.advice),
+        "runbook": runbook_address(seen.situation.value),
+        "problem": address_of(seen.problem),
         "trace": trace_address(seen.key.traceparent),
         "facts": _facts(seen),
         "timeline": story,

@@ -19,6 +19,7 @@ from django.views.decorators.cache import never_cache
 from idempotency.admin import audit, search
 from idempotency.admin.acting import Offer, allowed, applicable, back, perform, require
 from idempotency.admin.actions import ACTIONS
+from idempotency.admin.advice import of_double
 from idempotency.admin.alarms import unhandled_of
 from idempotency.admin.base import ConsoleAdmin
 from idempotency.admin.bulk import BulkPages
@@ -30,6 +31,7 @@ from idempotency.admin.filters import AgeFilter, KeyState
 from idempotency.admin.known import note
 from idempotency.admin.occurrences import title_of
 from idempotency.admin.related import doubles, doubles_of, related
+from idempotency.admin.situations import Situation
 from idempotency.http.header import mask
 from idempotency.models import Key
 
@@ -217,6 +219,12 @@ class KeyAdmin(BulkPages, ConsoleAdmin):
         context["may_reveal"] = request.user.has_perm("idempotency.view_payload")
         context["related"] = related(seen)
         context["doubles"] = doubles_of(seen, context["related"])
+        if context["doubles"] and seen.situation is Situation.COMPLETED:
+            context["advice"] = of_double(seen.advice)
+        open_matter = seen.advice.tone in ("warn", "bad")
+        context["looks_only"] = open_matter and not any(
+            allowed(request, action) for action in ACTIONS.values()
+        )
         context["alarms"] = [(event, title_of(event)) for event in unhandled_of(key.pk)]
         context["may_handle"] = request.user.has_perm(HANDLE)
         return TemplateResponse(request, "admin/idempotency/key/detail.html", context)

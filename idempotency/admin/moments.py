@@ -35,8 +35,10 @@ def duration(seconds: float) -> str:
 
 
 def distance(at: datetime, *, now: datetime) -> str:
-    """Return how far a time is from now: `3 min ago`, `in 40 s`."""
+    """Return how far a time is from now: `3 min ago`, `now`, `in 40 s`."""
     seconds = (at - now).total_seconds()
+    if round(seconds) == 0:
+        return "now"
     return f"in {duration(seconds)}" if seconds > 0 else f"{duration(-seconds)} ago"
 
 

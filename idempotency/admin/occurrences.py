@@ -30,17 +30,18 @@ _TITLES = {
     "settled-by-hand": "A person settled it",
     "run-again": "The message was run again",
     "handled": "Marked as handled",
-    "staff-ask": "Somebody asked the gateway from this console",
-    "staff-settle": "Somebody settled it by hand from this console",
-    "staff-retry": "Somebody started a new cycle of runs",
-    "staff-cancel": "Somebody cancelled the work",
-    "staff-rerun": "Somebody ran the message again",
+    # Written before anything is done, so they tell what was asked for; what came of it is a line of its own.
+    "staff-ask": "Somebody pressed “Ask the gateway now”",
+    "staff-settle": "Somebody pressed “Settle by hand”",
+    "staff-retry": "Somebody pressed “Retry the operation”",
+    "staff-cancel": "Somebody pressed “Cancel the operation”",
+    "staff-rerun": "Somebody pressed “Run the message again”",
     "staff-breaker": "Somebody forced a circuit breaker",
     "staff-export": "Somebody exported a list",
-    "staff-ask-many": "Somebody asked the gateway about many at once",
-    "staff-retry-many": "Somebody retried many at once",
-    "staff-cancel-many": "Somebody cancelled many at once",
-    "staff-refused": "Refused: what was asked for is not allowed now",
+    "staff-ask-many": "Somebody pressed “Ask the gateway now” for many at once",
+    "staff-retry-many": "Somebody pressed “Retry the operation” for many at once",
+    "staff-cancel-many": "Somebody pressed “Cancel the operation” for many at once",
+    "staff-refused": "Refused: what was asked for cannot be done now",
     "staff-reveal": "Somebody looked at the stored data",
 }
 _NEWS = {
@@ -111,4 +112,6 @@ def _refused_repeat(event: Event) -> Occurrence:
         return Occurrence(title, {}, "", "")
     title = "Refused: another request came under this key"
     facts = {"what differs": ", ".join(differing), "this one": "changed nothing"}
+    if "body" in event.detail["differing"]:
+        facts["which member of the body"] = "cannot be told: no body is kept"
     return Occurrence(title, facts, "", "warn")

@@ -15,6 +15,7 @@ from django.utils import timezone
 from idempotency import telemetry
 from idempotency.admin import chart, search
 from idempotency.admin.acting import back
+from idempotency.admin.advice import runbook_address
 from idempotency.admin.alarms import unhandled
 from idempotency.admin.base import COUNTED, CappedCount, ConsoleAdmin
 from idempotency.admin.breakers import breakers, force, known, shown
@@ -23,6 +24,7 @@ from idempotency.admin.forms import BreakerForm
 from idempotency.admin.known import note
 from idempotency.admin.moments import Moment, duration
 from idempotency.admin.occurrences import Occurrence, occurrence
+from idempotency.admin.silence import PLACE, silence
 from idempotency.admin.situations import OVERDUE_AFTER
 from idempotency.conf import conf
 from idempotency.models import Event, Heartbeat, Key
@@ -128,10 +130,13 @@ def summary(request: HttpRequest) -> dict[str, Any]:
     """Return all that the page shows."""
     now = timezone.now()
     shown_breakers, problem = breakers(request)
+    pulses = _pulses(now)
     return {
         "now": Moment.of(now, now=now),
         "tiles": _tiles(now),
-        "pulses": _pulses(now),
+        "pulses": pulses,
+        "silence": silence([pulse.task for pulse in pulses if pulse.standing == "late"]),
+        "silence_runbook": runbook_address(PLACE),
         "urgent": _urgent(),
         "alarms": _alarms(now),
         "breakers": shown_breakers,
@@ -194,7 +199,8 @@ def _pulses(now: datetime) -> list[Pulse]:
         at = beats[task].last_ok_at if task in beats else None
         if at is None and task in heartbeat.SIGNS:
             continue
-        last = None if at is None else Moment.of(at, now=now)
+        # The database's clock wrote it: by this one's it may be still to come.
+        last = None if at is None else Moment.of(min(at, now), now=now)
         standing = "late" if task in silent else "alive"
         if standing == "late" and running_for is not None and running_for < patience[task]:
             standing = "not yet due"

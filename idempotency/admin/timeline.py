@@ -9,6 +9,7 @@ from idempotency.admin.moments import Moment
 from idempotency.admin.occurrences import occurrence
 from idempotency.admin.redaction import evidence
 from idempotency.admin.situations import Situation
+from idempotency.admin.told import stored_problem
 from idempotency.conf import conf
 from idempotency.http.header import mask
 from idempotency.models import Event, Key, Operation, Sender, Step
@@ -99,7 +100,7 @@ def _of_key(key: Key, found: Situation, caller: str, revealed: bool) -> Iterator
         yield Line(key.needs_person_since, "A person is needed", tone="bad", facts=why)
     if key.settled_at is not None:
         without = key.status is None or key.deferred or key.settled_by == "message"
-        answered = {} if without else {"answer": str(key.status)}
+        answered = {} if without else {"answer": f"{key.status} {stored_problem(key)}".rstrip()}
         facts, rest = evidence(key.evidence, revealed=revealed)
         done = "Settled as completed" if key.state == State.COMPLETED else _RELEASED
         what, by = _SETTLED.get(found, done), f"by {sentences.who(key.settled_by)}"

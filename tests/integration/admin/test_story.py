@@ -15,7 +15,7 @@ from rest_framework.test import APIClient
 from idempotency import reconciliation, repeats
 from idempotency.exceptions import CallFailed
 from idempotency.ledger.history import MOST_REPLAYS
-from idempotency.models import Event, Key
+from idempotency.models import Event, Heartbeat, Key
 from idempotency.operations import cancel, heartbeat
 from idempotency.types import Known, Pending, State
 from tests.integration.admin.conftest import Login
@@ -353,3 +353,75 @@ def test_a_step_s_events_are_beside_the_key(login: Login) -> None:
     text = page(login, key)
     assert "Other keys about the same" in text
     assert "Event of the gateway: charge of 12.00 UAH succeeded" in text
+
+
+# -- for whom a page is ------------------------------------------------------------------------------------------------
+
+
+def test_who_only_looks_is_told_that_a_colleague_may_act(login: Login) -> None:
+    open_key, done = make_key(state=State.UNKNOWN), make_key(state=State.COMPLETED)
+    support, operations = login("support"), login("operations")
+    address = reverse("admin:idempotency_key_change", args=(open_key.pk,))
+    assert "Your role only looks" in support.get(address).content.decode()
+    assert "Your role only looks" not in operations.get(address).content.decode()
+    address = reverse("admin:idempotency_key_change", args=(done.pk,))
+    assert "Your role only looks" not in support.get(address).content.decode()
+
+
+def test_look_ups_that_nobody_answers_are_said_first(login: Login) -> None:
+    at = datetime.now(UTC) - timedelta(minutes=72)
+    silent = make_key(state=State.UNKNOWN, at=at)
+    answered = make_key(state=State.UNKNOWN, at=at, lookups=1)
+    young = make_key(state=State.UNKNOWN, at=datetime.now(UTC) - timedelta(seconds=20))
+    client = login("support")
+    said = {
+        key: "No look-up of it has been answered for 1 h 11 min"
+        in client.get(reverse("admin:idempotency_key_change", args=(key.pk,))).content.decode()
+        for key in (silent, answered, young)
+    }
+    assert said == {silent: True, answered: False, young: False}
+
+
+def test_the_form_says_what_to_search_for_at_the_other_side(login: Login) -> None:
+    key = make_key(state=State.UNKNOWN, lookups=1, reference="881")
+    make_step(key, subject="payment 0190")
+    client = login("operations")
+    pages = {
+        name: client.get(reverse("admin:idempotency_key_act", args=(key.pk, name))).content.decode()
+        for name in ("settle", "ask")
+    }
+    assert "own console for: <b>881, payment 0190</b>" in pages["settle"]
+    assert "own console for" not in pages["ask"]
+
+
+@charging
+def test_another_body_under_a_key_is_told_with_what_cannot_be_told(login: Login) -> None:
+    name = uuid.uuid4().hex
+    charge(name)
+    assert charge(name, more=1).status_code == 422
+    text = page(login, Key.objects.get(key=name))
+    assert "what differs: <b>the body</b>" in text
+    assert "no body is kept" in text
+
+
+def test_the_overview_says_what_does_not_run(login: Login, settings: Any) -> None:
+    settings.IDEMPOTENCY = {**settings.IDEMPOTENCY, "RUNBOOK": "https://runbooks.example.com/x"}
+    for sign in heartbeat.SIGNS:
+        heartbeat.beat(name=sign)
+    address = reverse("admin:idempotency_heartbeat_changelist")
+    text = login("support").get(address).content.decode()
+    assert "No worker does the recurring tasks" in text
+    assert 'href="https://runbooks.example.com/x#silence"' in text
+    for task in heartbeat.watched():
+        heartbeat.beat(name=task.name)
+    text = login("operations").get(address).content.decode()
+    assert "idem-silence" not in text
+
+
+def test_a_sign_by_a_clock_ahead_of_ours_is_not_in_the_future(login: Login) -> None:
+    for name in (*heartbeat.SIGNS, *(task.name for task in heartbeat.watched())):
+        heartbeat.beat(name=name)
+    Heartbeat.objects.update(last_ok_at=datetime.now(UTC) + timedelta(seconds=9))
+    text = login("support").get(reverse("admin:idempotency_heartbeat_changelist")).content.decode()
+    assert "in 9 s" not in text
+    assert ">now</time>" in text

@@ -32,6 +32,11 @@ def test_distances_have_a_direction() -> None:
     assert distance(NOW - timedelta(minutes=3), now=NOW) == "3 min ago"
 
 
+@pytest.mark.parametrize("seconds", [-0.4, 0, 0.4])
+def test_what_is_less_than_half_a_second_away_is_now(seconds: float) -> None:
+    assert distance(NOW + timedelta(seconds=seconds), now=NOW) == "now"
+
+
 @pytest.mark.parametrize(
     ("days", "text"), [(0, "14:02"), (1, "28 Nov 14:02"), (400, "25 Oct 2025 14:02")]
 )
