@@ -12,9 +12,11 @@ from django.db.models import Model, Q, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 from django.utils.html import format_html
+from django.utils.safestring import SafeString
 
 from idempotency.admin.base import ConsoleAdmin
-from payments import endpointadmin
+from idempotency.admin.cells import since
+from payments import endpointadmin, queries
 from payments.console import paid_twice
 from payments.models import Account, Payment, Payout, Receipt, Refund, Transfer
 from payments.money import shown
@@ -50,6 +52,11 @@ class MoneyAdmin(ConsoleAdmin):
             wanted = wanted or Q(pk__in=[])
         return queryset.filter(wanted), False
 
+    @admin.display(description="created")
+    def made(self, row: Any) -> SafeString:
+        """Return when it was made, as the pages of keys say it."""
+        return since(row.created_at)
+
     @admin.display(description="amount")
     def money(self, row: Any) -> str:
         """Return the amount with its currency."""
@@ -66,12 +73,35 @@ class MoneyAdmin(ConsoleAdmin):
         return [*(field.name for field in self.model._meta.fields), "key"]
 
 
+class MovingAdmin(MoneyAdmin):
+    """A list of rows whose status is what their key says, as long as nobody knows better."""
+
+    def changelist_view(
+        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        """Show the list with the statuses that the API shows."""
+        response = super().changelist_view(request, extra_context)
+        context = getattr(response, "context_data", None) or {}
+        if "cl" in context:
+            context["cl"].result_list = queries.with_shown_status(list(context["cl"].result_list))
+        return response
+
+    def get_object(
+        self, request: HttpRequest, object_id: str, from_field: str | None = None
+    ) -> Any:
+        """Return the row with the status that the API shows."""
+        row = super().get_object(request, object_id, from_field)
+        if row is not None:
+            queries.with_shown_status([row])
+        return row
+
+
 @admin.register(Payment)
-class PaymentAdmin(MoneyAdmin):
+class PaymentAdmin(MovingAdmin):
     """Charges."""
 
     list_display = (
-        "id", "merchant", "order_id", "money", "status", "gateway_reference", "created_at", "key"
+        "id", "merchant", "order_id", "money", "status", "gateway_reference", "made", "key"
     )  # fmt: skip
     list_filter = ("status", "merchant")
     list_select_related = ("merchant",)
@@ -117,10 +147,10 @@ def _warn(request: HttpRequest, payments: Iterable[Payment]) -> None:
 
 
 @admin.register(Refund)
-class RefundAdmin(MoneyAdmin):
+class RefundAdmin(MovingAdmin):
     """Refunds."""
 
-    list_display = ("id", "payment", "money", "status", "gateway_reference", "created_at", "key")
+    list_display = ("id", "payment", "money", "status", "gateway_reference", "made", "key")
     list_filter = ("status",)
     list_select_related = ("payment",)
     sought = ("gateway_reference", "payment__order_id")
@@ -132,11 +162,11 @@ class RefundAdmin(MoneyAdmin):
 
 
 @admin.register(Payout)
-class PayoutAdmin(MoneyAdmin):
+class PayoutAdmin(MovingAdmin):
     """Payouts."""
 
     list_display = (
-        "id", "merchant", "money", "destination", "status", "gateway_reference", "created_at", "key"
+        "id", "merchant", "money", "destination", "status", "gateway_reference", "made", "key"
     )  # fmt: skip
     list_filter = ("status", "merchant")
     list_select_related = ("merchant",)
@@ -144,10 +174,10 @@ class PayoutAdmin(MoneyAdmin):
 
 
 @admin.register(Receipt)
-class ReceiptAdmin(MoneyAdmin):
+class ReceiptAdmin(MovingAdmin):
     """Receipts."""
 
-    list_display = ("id", "payment", "email", "status", "issued_at", "created_at", "key")
+    list_display = ("id", "payment", "email", "status", "issued_at", "made", "key")
     list_filter = ("status",)
     list_select_related = ("payment",)
     sought = ("payment__order_id",)
@@ -157,7 +187,7 @@ class ReceiptAdmin(MoneyAdmin):
 class TransferAdmin(MoneyAdmin):
     """Local transfers."""
 
-    list_display = ("id", "merchant", "from_account", "to_account", "money", "created_at", "key")
+    list_display = ("id", "merchant", "from_account", "to_account", "money", "made", "key")
     list_filter = ("merchant",)
     list_select_related = ("merchant", "from_account", "to_account")
 

@@ -35,8 +35,9 @@ class StripeWebhook(APIView):
         if event is not None:
             with _busy_copies_come_again(), consume(EVENTS, event.id, message=body) as claim:
                 if claim is not None:
-                    claim.link(reference=event.gateway_id, summary=services.headline(event))
-                    services.take_in(event)
+                    came = services.take_in(event)
+                    said = f"{services.headline(event)} ({came})"
+                    claim.link(reference=event.gateway_id, summary=said)
         return Response({"received": True})
 
 

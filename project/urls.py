@@ -2,6 +2,7 @@
 
 from django.contrib import admin
 from django.urls import include, path, re_path
+from django.views.generic import RedirectView
 from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerView
 
 from project import health, metrics
@@ -9,7 +10,10 @@ from project.missing import Missing, without_slash
 
 handler500 = "project.missing.failed"
 
+admin.site.site_header = admin.site.site_title = "Payments"
+
 urlpatterns = [
+    path("", RedirectView.as_view(pattern_name="docs"), name="home"),
     path("admin/", admin.site.urls),
     path("api/schema/", SpectacularAPIView.as_view(), name="schema"),
     path("api/docs/", SpectacularSwaggerView.as_view(url_name="schema"), name="docs"),

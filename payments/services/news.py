@@ -37,21 +37,30 @@ _STEPS = {Kind.CHARGE: CHARGE, Kind.REFUND: REFUND, Kind.PAYOUT: PAYOUT}
 _OPEN = (State.IN_PROGRESS, State.UNKNOWN)
 
 
-def take_in(event: Event) -> None:
-    """Write down what an event tells; requires the transaction in which the event is remembered."""
+def take_in(event: Event) -> str:
+    """Write down what an event tells; requires the transaction in which the event is remembered.
+
+    Returns: what came of it, in a few words for staff.
+    """
     row = _find(event)
     if row is None:
-        _unknown_money(event)
-        return
+        return _ALARMED if _unknown_money(event) else "nothing here is about it"
     ours = row.gateway_reference in (None, event.gateway_id)
-    if ours:
-        _compare(row, event.said, event.gateway_id, heard_by="event")
+    differs = ours and _compare(row, event.said, event.gateway_id, heard_by="event")
     if row.status == "pending" and _tell_the_ledger(row, event) in _OPEN:
-        return
-    if not ours:
-        _other_money(row, event)
-    else:
+        return _ALARMED if differs else "its key is open and is looked up now"
+    before = row.status
+    raised = (
         _write(row, event.said, event.gateway_id, heard_by="event")
+        if ours
+        else _other_money(row, event)
+    )
+    if raised or differs:
+        return _ALARMED
+    return f"changed nothing: {before}" if row.status == before else f"now {row.status}"
+
+
+_ALARMED = "an alarm was raised"
 
 
 def headline(event: Event) -> str:
@@ -110,20 +119,23 @@ def _tell_the_ledger(row: Row, event: Event) -> State | None:
 # -- what is written ---------------------------------------------------------------------------------------------------
 
 
-def _write(row: Row, said: LookUp, gateway_id: str, *, heard_by: str) -> None:
+def _write(row: Row, said: LookUp, gateway_id: str, *, heard_by: str) -> bool:
+    """Move the row as far as it goes; say whether that contradicts a settled key, which is raised."""
     before = row.status
     match said:
         case Applied(result=result):
             moved = _applied(row, Movement.of(result.record))
             if (moved and before != "processing") or moved is None:
                 _late(row, before, gateway_id, heard_by)
+                return True
         case Rejected(code=code):
             if before == "processing":
                 row.move(_refused_status(row, code), **_refusal(row, code), settled_at=Now())
         case Absent() | Pending():
-            return
+            pass
         case _:
             assert_never(said)
+    return False
 
 
 def _applied(row: Row, movement: Movement, *, unchanged: bool = False) -> bool | None:
@@ -156,21 +168,23 @@ def _late(
     late_news(key_id=row.key_id, actor=heard_by, detail=said, news=news)
 
 
-def _other_money(row: Row, event: Event) -> None:
-    """Raise that the gateway moved money a second time for one row; the row keeps the first."""
-    if isinstance(event.said, Applied):
-        before = f"{row.status} by {row.gateway_reference}"
-        _late(row, before, event.gateway_id, "event", News.TWICE)
+def _other_money(row: Row, event: Event) -> bool:
+    """Raise that the gateway moved money a second time for one row, and say so; the row keeps the first."""
+    if not isinstance(event.said, Applied):
+        return False
+    before = f"{row.status} by {row.gateway_reference}"
+    _late(row, before, event.gateway_id, "event", News.TWICE)
+    return True
 
 
-def _compare(row: Row, said: LookUp, gateway_id: str, *, heard_by: str) -> None:
-    """Raise that another sum has moved than was asked for; that it has moved is written down all the same."""
+def _compare(row: Row, said: LookUp, gateway_id: str, *, heard_by: str) -> bool:
+    """Raise that another sum has moved than was asked for, and say so; it is written down all the same."""
     if not isinstance(said, Applied):
-        return
+        return False
     movement = Movement.of(said.result.record)
     currency = row.payment.currency if isinstance(row, Refund) else row.currency
     if (movement.amount, movement.currency) == (row.amount, currency):
-        return
+        return False
     late_news(
         key_id=row.key_id,
         actor=heard_by,
@@ -182,19 +196,22 @@ def _compare(row: Row, said: LookUp, gateway_id: str, *, heard_by: str) -> None:
             "about": str(row),
         },
     )
+    return True
 
 
-def _unknown_money(event: Event) -> None:
-    """Raise money that moved without a row of ours (F9)."""
-    if isinstance(event.said, Applied):
-        movement = Movement.of(event.said.result.record)
-        detail = {
-            "kind": event.kind.value,
-            "gateway_reference": event.gateway_id,
-            "said": shown(movement.amount, movement.currency),
-            "reference": event.reference,
-        }
-        late_news(key_id=None, actor="event", detail=detail)
+def _unknown_money(event: Event) -> bool:
+    """Raise money that moved without a row of ours (F9), and say so."""
+    if not isinstance(event.said, Applied):
+        return False
+    movement = Movement.of(event.said.result.record)
+    detail = {
+        "kind": event.kind.value,
+        "gateway_reference": event.gateway_id,
+        "said": shown(movement.amount, movement.currency),
+        "reference": event.reference,
+    }
+    late_news(key_id=None, actor="event", detail=detail)
+    return True
 
 
 # -- asking again ------------------------------------------------------------------------------------------------------

@@ -8,7 +8,8 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from payments.gateway.fake import FakeGateway
+from idempotency.models import Key
+from payments.gateway.fake import Act, FakeGateway
 from payments.models import Payment, Refund
 from tests.integration.payments.conftest import Shop
 from tests.integration.payments.test_deferred import work
@@ -87,6 +88,9 @@ def test_two_charges_of_one_order_are_said_on_every_page(
         assert "Done 2 times" in page
         assert f"/admin/idempotency/key/{other.key_id}/change/" in page
         assert f"/admin/payments/payment/{other.pk}/change/" in page
+        # The advice does not say that nothing is to be done.
+        assert "Ask the caller whether both were meant" in page
+        assert "Repeats of the same request did nothing more" not in page
 
 
 def test_once_one_of_them_is_refunded_nobody_is_warned(
@@ -138,3 +142,29 @@ def test_a_key_s_page_names_merchant_and_user(
 def found(console: Client, text: str) -> list[Any]:
     page = console.get("/admin/payments/payment/", {"q": text})
     return list(page.context["cl"].result_list)
+
+
+# -- what a caller is told ---------------------------------------------------------------------------------------------
+
+
+def test_a_refusal_says_why_without_the_stored_answer(
+    console: Client, shop: Shop, paid: Payment
+) -> None:
+    shop.post(f"/api/payments/{paid.pk}/refunds/", {"amount": 99_999}, key="too-large")
+    page = console.get(f"/admin/idempotency/key/{Key.objects.get(key='too-large').pk}/change/")
+    text = page.content.decode()
+    assert "<b>409 refund-too-large</b>" in text
+    assert '<a href="/problems/refund-too-large/">' in text
+
+
+def test_a_list_shows_the_status_that_the_api_shows(
+    console: Client, shop: Shop, fake: FakeGateway
+) -> None:
+    fake.next(Act.LOSE_ANSWER)
+    payment = Payment.objects.get(pk=shop.pay().json()["resource"].split("/")[-2])
+    assert payment.status == "pending"
+    listed = console.get("/admin/payments/payment/").content.decode()
+    assert '<td class="field-status">unknown</td>' in listed
+    page = console.get(f"/admin/payments/payment/{payment.pk}/change/").content.decode()
+    assert "unknown</div>" in page
+    assert "pending</div>" not in page

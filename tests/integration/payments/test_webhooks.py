@@ -496,3 +496,32 @@ def test_what_is_signed_and_no_event_is_refused_by_name(
 def test_an_event_nested_without_end_is_refused_by_name() -> None:
     answer = send(b"[" * 50_000 + b"]" * 50_000)
     assert (answer.status_code, answer.json()["code"]) == (400, "event-unreadable")
+
+
+def test_a_message_says_what_came_of_it(processing: Payment) -> None:
+    other = told(processing, "succeeded", gateway_id="pi_2")
+    stranger = told(processing, "succeeded", gateway_id="pi_3")
+    stranger["data"]["object"]["metadata"] = {}
+    events = {
+        "now succeeded": told(processing, "succeeded"),
+        "changed nothing: succeeded": told(processing, "processing"),
+        "an alarm was raised": other,
+        "an alarm was raised ": stranger,
+        "nothing here is about it": told(processing, "requires_payment_method", gateway_id="pi_4"),
+    }
+    events["nothing here is about it"]["data"]["object"]["metadata"] = {}
+    for said, event in events.items():
+        assert send(event).status_code == 200
+        assert Key.objects.get(key=event["id"]).summary.endswith(f"({said.strip()})")
+
+
+def test_a_message_about_an_open_key_says_that_it_is_looked_up(
+    shop: Shop, fake: FakeGateway
+) -> None:
+    fake.next(Act.LOSE_ANSWER)
+    shop.pay()
+    event = told(Payment.objects.get(), "succeeded", gateway_id="pi_1")
+    send(event)
+    assert Key.objects.get(key=event["id"]).summary.endswith(
+        "(its key is open and is looked up now)"
+    )

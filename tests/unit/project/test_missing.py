@@ -76,3 +76,8 @@ def test_an_error_outside_of_every_view_is_a_problem_too(
         assert answer["Content-Type"] == "application/problem+json"
         assert "a mistake" not in answer.content.decode()
     assert client.get("/healthz/")["Content-Type"].startswith("text/html")
+
+
+def test_the_front_door_leads_to_the_description() -> None:
+    answer = Client().get("/", secure=True)
+    assert (answer.status_code, answer["Location"]) == (302, "/api/docs/")
