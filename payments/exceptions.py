@@ -123,6 +123,22 @@ class Undeliverable(Verdict):
     default_detail = "The event is not delivered any more."
 
 
+class DeliveryWaiting(Verdict):
+    """An event is still on its way, so there is nothing to send again."""
+
+    status_code = 409
+    default_code = "delivery-waiting"
+    default_detail = "The event is still on its way: it is tried until it arrives or is given up."
+
+
+class EndpointDisabled(Verdict):
+    """Nothing is sent to an endpoint that is switched off."""
+
+    status_code = 409
+    default_code = "endpoint-disabled"
+    default_detail = "The endpoint is disabled, so nothing is sent to it."
+
+
 class SignatureInvalid(APIException):
     """An event is not signed by the gateway, or its signature is too old."""
 
@@ -212,6 +228,18 @@ PROBLEMS: Mapping[str, Mapping[str, Any]] = {
         "The payout was refused",
         "The gateway refused to pay the account, e.g. because it does not exist. Nothing was paid.",
         _NEW_OPERATION,
+    ),
+    **_problem(
+        DeliveryWaiting,
+        "The event is still on its way",
+        "An event is to be sent again that has neither arrived nor been given up.",
+        "Read the delivery; once it has ended it can be sent again, with a new key.",
+    ),
+    **_problem(
+        EndpointDisabled,
+        "The endpoint is disabled",
+        "An event is to be sent again to an endpoint that is switched off.",
+        "Switch the endpoint on, then ask again, with a new key.",
     ),
     **_problem(
         SignatureInvalid,

@@ -40,9 +40,12 @@ def tenant_of(request: Any) -> str | None:
     return None if merchant is None else str(merchant.pk)
 
 
-def payments_of(merchant: Merchant) -> QuerySet[Payment]:
-    """Return a merchant's payments, newest first."""
-    return Payment.objects.filter(merchant=merchant).order_by("-created_at", "-id")
+def payments_of(merchant: Merchant, *, order_id: str | None = None) -> QuerySet[Payment]:
+    """Return a merchant's payments, newest first: all, or those of one order."""
+    mine = Payment.objects.filter(merchant=merchant)
+    if order_id is not None:
+        mine = mine.filter(order_id=order_id)
+    return mine.order_by("-created_at", "-id")
 
 
 def transfers_of(merchant: Merchant) -> QuerySet[Transfer]:

@@ -7,7 +7,7 @@ Source of the form: the Standard Webhooks specification, standardwebhooks.com.
 """
 
 from payments.completion.announcing import OPERATION, announce, ping
-from payments.completion.delivering import forget, send_again
+from payments.completion.delivering import forget, redeliver, send_again
 from payments.completion.endpoints import (
     EndpointOrder,
     change,
@@ -29,6 +29,7 @@ __all__ = [
     "enable",
     "forget",
     "ping",
+    "redeliver",
     "register",
     "remove",
     "rotate",

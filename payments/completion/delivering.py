@@ -23,7 +23,7 @@ from payments.completion import sending, signing
 from payments.completion.announcing import enqueue
 from payments.completion.endpoints import disable, keys_of
 from payments.conf import conf
-from payments.exceptions import Undeliverable
+from payments.exceptions import DeliveryWaiting, EndpointDisabled, Undeliverable
 from payments.models import Delivery, DeliveryAttempt, Endpoint
 
 STEP = "deliver"
@@ -78,6 +78,21 @@ def end_delivery(*, claim: Claim, error: BaseException | None) -> None:
     _end(delivery.pk, Delivery.FAILED, str(why))
     if why == "gone":
         disable(delivery.endpoint, because="it answered 410 Gone")
+
+
+def redeliver(delivery: Delivery) -> Delivery:
+    """Deliver once more what has ended, because its merchant asks for it; return the delivery as it waits.
+
+    Raises:
+        EndpointDisabled: its endpoint is switched off.
+        DeliveryWaiting: it has not ended.
+    """
+    if delivery.endpoint.status != Endpoint.ENABLED:
+        raise EndpointDisabled
+    if not send_again(delivery):
+        raise DeliveryWaiting
+    delivery.refresh_from_db()
+    return delivery
 
 
 def send_again(delivery: Delivery) -> bool:

@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 from django.db import models, router
 from django.db.models import F, Q
 from django.db.models.functions import Now
+from django.urls import reverse
 
 from payments.models.merchant import Merchant
 
@@ -124,6 +125,10 @@ class Delivery(models.Model):
 
     def __str__(self) -> str:
         return f"{self.event} to {self.endpoint}"
+
+    def get_absolute_url(self) -> str:
+        """Return where the API shows it to its merchant."""
+        return reverse("payments:endpoint-delivery", args=[self.endpoint_id, self.webhook_id])
 
     @property
     def webhook_id(self) -> str:

@@ -12,6 +12,7 @@ from payments.serializers.endpoints import (
     EndpointOut,
     SecretOut,
 )
+from payments.serializers.fields import OrderId
 from payments.serializers.incoming import PaymentIn, PayoutIn, ReceiptIn, RefundIn, TransferIn
 from payments.serializers.outgoing import (
     AccountOut,
@@ -33,6 +34,7 @@ __all__ = [
     "EndpointIn",
     "EndpointMadeOut",
     "EndpointOut",
+    "OrderId",
     "PaymentIn",
     "PaymentOut",
     "PayoutIn",

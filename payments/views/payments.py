@@ -3,8 +3,9 @@
 from typing import Any
 
 from django.db.models import QuerySet
-from drf_spectacular.utils import extend_schema
+from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework.decorators import action
+from rest_framework.exceptions import ValidationError
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -14,7 +15,7 @@ from idempotency.operations import accept
 from payments import operations, queries, services
 from payments.degradation import charging
 from payments.models import Payment
-from payments.serializers import PaymentIn, PaymentOut, RefundIn, RefundOut
+from payments.serializers import OrderId, PaymentIn, PaymentOut, RefundIn, RefundOut
 from payments.views.base import MerchantViewSet
 from payments.views.summary import WithSummary
 
@@ -37,9 +38,19 @@ class PaymentViewSet(WithSummary, MerchantViewSet):
         payment = services.create_payment(merchant=self.merchant, order=order, claim=self.claim)
         return self.created(payment)
 
+    @extend_schema(
+        parameters=[
+            OpenApiParameter(
+                "order_id",
+                {"type": "string", "pattern": "^[!-~]{1,64}$"},
+                description="Only the payments of this order",
+            )
+        ]
+    )
     def list(self, request: Request) -> Response:
-        """Return the payments, newest first, a page at a time."""
-        page = self.paginate_queryset(self.get_queryset()) or []
+        """Return the payments, newest first, a page at a time: all, or those of one order."""
+        found = queries.payments_of(self.merchant, order_id=self._wanted_order())
+        page = self.paginate_queryset(found) or []
         queries.with_shown_status(page)
         return self.get_paginated_response(PaymentOut(page, many=True).data)
 
@@ -72,6 +83,18 @@ class PaymentViewSet(WithSummary, MerchantViewSet):
     def get_queryset(self) -> QuerySet[Payment]:
         """Return what the caller may see."""
         return queries.payments_of(self.merchant)
+
+    def _wanted_order(self) -> str | None:
+        """Return the order whose payments are wanted, or None. Raises: ValidationError, for what cannot be one."""
+        wanted = self.request.query_params.getlist("order_id")
+        if not wanted:
+            return None
+        if len(wanted) > 1:
+            raise ValidationError({"order_id": ["One order is wanted."]})
+        try:
+            return OrderId().to_internal_value(wanted[0])
+        except ValidationError as error:
+            raise ValidationError({"order_id": error.detail}) from error
 
     @staticmethod
     def created(payment: Payment) -> Response:

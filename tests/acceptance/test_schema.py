@@ -164,7 +164,8 @@ def test_every_unsafe_operation_twice_in_parallel_and_with_another_body(stack: S
         keyed = any(each.name == KEY for each in operation.iter_parameters())
         repeatable = operation.path.endswith("/cancel/") or "/webhook-endpoints/" in operation.path
         assert keyed or repeatable, f"{operation.label} takes no key"
-        if not keyed:
+        # What is sent again needs a delivery that has ended: tests/integration/completion/test_redelivering.py.
+        if not keyed or repeatable:
             continue
         met = seen.setdefault(operation.label, Counter())
         cases = generated(operation)
