@@ -16,7 +16,7 @@ from rest_framework.views import APIView
 
 from idempotency import http
 from idempotency.conf import conf
-from idempotency.exceptions import CallError, CallRejected, LedgerUnavailable
+from idempotency.exceptions import CallError, CallRejected, LedgerUnavailable, Misuse
 from idempotency.http import problem
 from idempotency.http.plain import PlainView
 from idempotency.http.response import UNRENDERABLE, Unrenderable
@@ -61,7 +61,15 @@ class RequestSettler:
         self._ended = ended
 
     def is_failure(self, value: HttpResponseBase) -> bool:
-        """Whether a returned response is a failure: a 5xx, which settles nothing."""
+        """Whether a returned response is a failure: a 5xx, which settles nothing.
+
+        Raises:
+            Misuse: it is no response.
+        """
+        if not isinstance(value, HttpResponseBase):
+            raise Misuse(
+                f"An idempotent handler must return a response, not {type(value).__name__}."
+            )
         self.response = value
         return value.status_code >= 500
 
@@ -164,6 +172,8 @@ def as_problem(claim: Claim, error: BaseException | None) -> BaseException:
         ref = str(claim.id) if claim.called else None
         told: BaseException = problem.from_call_error(error, operation_ref=ref)
     elif isinstance(error, LedgerUnavailable | Error) and _is_outage(error):
+        # Another server may take writes by then: the next claim is made on a new connection.
+        claim.phases.abandon()
         told = problem.LedgerDown()
     else:
         return cast(BaseException, error)
@@ -174,11 +184,11 @@ def as_problem(claim: Claim, error: BaseException | None) -> BaseException:
 def _is_outage(error: LedgerUnavailable | Error) -> bool:
     """Whether the database failed, and not what it was asked; then nothing of the request was kept."""
     outages = (LedgerUnavailable, OperationalError, InterfaceError)
-    return isinstance(error, outages) or sqlstate(error) in _TIMED_OUT
+    return isinstance(error, outages) or sqlstate(error) in _OUTAGES
 
 
-_TIMED_OUT = frozenset({"25P03", "25P04"})
-"""The server ended a transaction that was idle, or open, for too long."""
+_OUTAGES = frozenset({"25006", "25P03", "25P04"})
+"""The server takes no writes; it ended a transaction that was idle, or open, for too long."""
 
 
 # -- the answer of a key that was found ------------------------------------------------------------------------------

@@ -239,7 +239,7 @@ class _Exchange:
             case Unknown():
                 raise problem.OutcomeUnknown(
                     repeated=False,
-                    operation_ref=str(claim.id),
+                    operation_ref=str(claim.id) if claim.exists else None,
                     resource=claim.about.resource or None,
                 ) from ended.error
             case Overtaken():

@@ -22,7 +22,7 @@ from django.db import DataError, Error, IntegrityError
 from django.db.transaction import TransactionManagementError
 
 from idempotency.conf import conf
-from idempotency.exceptions import CallUnknown, Fenced
+from idempotency.exceptions import CallUnknown, Fenced, LedgerUnavailable
 from idempotency.faultpoints import reach
 from idempotency.ledger import journal, queries, settlement
 from idempotency.ledger.claim import Claim, claim_scope
@@ -81,7 +81,10 @@ class Settler(Protocol[T_contra]):
         """Write that certainly nothing happened, provided that the journal agrees."""
 
     def is_failure(self, value: T_contra) -> bool:
-        """Whether a returned value (a 5xx) counts as a failure."""
+        """Whether a returned value (a 5xx) counts as a failure.
+
+        Raises: what a value that is no answer at all counts as.
+        """
 
 
 # -- the run -----------------------------------------------------------------------------------------------------------
@@ -96,14 +99,15 @@ def execute(*, claim: Claim, run: Callable[[], T], settler: Settler[T]) -> Ended
     try:
         with claim_scope(claim):
             value = run()
+        failed = settler.is_failure(value)
     except BaseException as error:
         ended = _close(claim, settler, error, partial(_after_error, claim, settler, error))
         if not isinstance(error, Exception):
             raise
         return ended
-    if settler.is_failure(value):
+    if failed:
         return _close(claim, settler, None, partial(_after_error, claim, settler, None))
-    return _close(claim, settler, None, partial(_after_value, claim, settler, value))
+    return _returned(claim, settler, value)
 
 
 @contextmanager
@@ -121,13 +125,20 @@ def settling(*, claim: Claim, settler: Settler[None]) -> Iterator[None]:
     except BaseException as error:
         _close(claim, settler, error, partial(_after_error, claim, settler, error))
         raise
-    match _close(claim, settler, None, partial(_after_value, claim, settler, None)):
+    match _returned(claim, settler, None):
         case Settled():
             return
         case Free(error=raised) | Unknown(error=raised):
             raise raised or CallUnknown("Whether the work was kept is not known yet.")
         case Overtaken():
             raise Fenced("The key has another owner by now.")
+
+
+def _returned(claim: Claim, settler: Settler[T], value: T) -> Ended:
+    if claim.phases.is_open:
+        return _close(claim, settler, None, partial(_after_value, claim, settler, value))
+    # What it swallowed was the end of its transaction: there is none in which its answer could be kept.
+    return _recover(claim, settler, LedgerUnavailable("The work went on without its transaction."))
 
 
 def _close(
@@ -143,7 +154,9 @@ def _close(
         if claim.phases.is_open:
             return write()
     except Error as broken:
-        return _recover(claim, settler, error or broken)
+        # A verdict that was not kept is not told either: the next try might come to another.
+        told = error if error is not None and not settler.is_final(error) else broken
+        return _recover(claim, settler, told, verdict=error if told is broken else None)
     return _recover(claim, settler, error)
 
 
@@ -226,8 +239,20 @@ _PATIENCE = 2.0
 """Seconds to wait for a lost connection's transaction to end on the server."""
 
 
-def _recover(claim: Claim, settler: Settler[T], error: BaseException | None) -> Ended:
-    """Ask, on a new connection, what the database kept of this run, and leave the key in a state that says so."""
+def _recover(
+    claim: Claim,
+    settler: Settler[T],
+    error: BaseException | None,
+    *,
+    verdict: BaseException | None = None,
+) -> Ended:
+    """Ask, on a new connection, what the database kept of this run, and leave the key in a state that says so.
+
+    Args:
+        error: what is told of a run of which nothing was kept.
+        verdict: the answer whose settlement the database broke.
+    """
+    unsure = claim.called or claim.phases.commit_is_open
     claim.phases.abandon()
     try:
         claim.phases.open()
@@ -235,20 +260,32 @@ def _recover(claim: Claim, settler: Settler[T], error: BaseException | None) -> 
         if key is not None and key.id == claim.id and key.settled_under(claim.token):
             claim.phases.roll_back()
             return Settled()
-        never_kept = key is None or key.id != claim.id or key.token < claim.token
+        if key is not None and key.id != claim.id:
+            claim.phases.roll_back()
+            return Overtaken()
+        never_kept = key is None or key.token < claim.token
         if never_kept or not claim.called:
             claim.phases.roll_back()
-            return Free(error)
-        return _recover_called(claim, settler, error)
+            # Of a run without a key there is no row that could tell.
+            return Unknown(error) if unsure and not claim.exists else Free(error)
+        return _recover_called(claim, settler, error, verdict)
     except Error:
         claim.phases.abandon()
-        return Unknown(error) if claim.called else Free(error)
+        return Unknown(error) if unsure else Free(error)
 
 
-def _recover_called(claim: Claim, settler: Settler[T], error: BaseException | None) -> Ended:
+def _recover_called(
+    claim: Claim,
+    settler: Settler[T],
+    error: BaseException | None,
+    verdict: BaseException | None,
+) -> Ended:
     if claim.last_ending is not None:
         sender, ending = claim.last_ending
         journal.end(phases=claim.phases, key_id=claim.id, sender_id=sender, ending=ending)
+    if verdict is not None and settler.refused(claim, verdict):
+        claim.phases.commit()
+        return Settled()
     if settler.undone(claim, error):
         claim.phases.commit()
         return Free(error)

@@ -16,6 +16,7 @@ from idempotency.exceptions import (
     CallUnknown,
     Fenced,
     LedgerUnavailable,
+    Misuse,
 )
 from idempotency.faultpoints import reach
 from idempotency.ledger import draft, history, journal
@@ -83,6 +84,7 @@ class Claim:
         self._written = won.draft is None
         self._clock = clock
         self._sends = 0
+        self._called_steps: set[str] = set()
         self._journal: dict[str, journal.Recorded] | None = {} if won.fresh else None
 
     @property
@@ -131,7 +133,7 @@ class Claim:
         A resumed run gets the recorded result of an applied step instead of a second call.
 
         Args:
-            step: the name of this call within the handler; permanent.
+            step: the name of this call within the handler; permanent, and of no other call of the same run.
             request: what to send; frozen at the first send and repeated byte for byte.
             send: makes the call, through a guard; gets the frozen bytes and the downstream key.
             downstream: what the other side promises.
@@ -143,8 +145,10 @@ class Claim:
             CallUnknown: it may have happened; the key waits for reconciliation.
             OutsideCallInTransaction: the handler has a transaction of its own open.
             Fenced: the key has another owner by now; nothing was sent.
+            Misuse: this run has called the step before: it would get the result of that call for this one.
         """
         self.phases.require_own()
+        self._require_new(step)
         earlier = self._recorded(step)
         if earlier is not None and earlier.result is not None:
             return OutsideResult(reference=earlier.reference, record=earlier.result)
@@ -191,6 +195,11 @@ class Claim:
         return self.called or not self.fresh
 
     # -- one series of sends -----------------------------------------------------------------------------------------
+
+    def _require_new(self, step: str) -> None:
+        if step in self._called_steps:
+            raise Misuse(f"The step {step!r} was called twice: give each call a name of its own.")
+        self._called_steps.add(step)
 
     def _recorded(self, step: str) -> journal.Recorded | None:
         if self._journal is None:

@@ -6,15 +6,21 @@ no transaction open, and opens the next one when the call has ended. So a handle
 transaction: by then there is none.
 """
 
-from collections.abc import Iterator
+import logging
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
-from django.db import Error, connections, transaction
+from django.db import Error, InterfaceError, OperationalError, connections, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.transaction import TransactionManagementError
+from psycopg.pq import TransactionStatus
 
 from idempotency.conf import conf
 from idempotency.exceptions import Misuse, OutsideCallInTransaction
+from idempotency.resilience import is_conflict
+
+logger = logging.getLogger(__name__)
 
 
 class Phases:
@@ -27,6 +33,7 @@ class Phases:
         self._effects: transaction.Atomic | None = None
         self._at_work = False
         self._depth = 0
+        self._commit_is_open = False
 
     @property
     def connection(self) -> BaseDatabaseWrapper:
@@ -48,6 +55,11 @@ class Phases:
     def is_open(self) -> bool:
         """Whether a transaction is open now."""
         return self._outer is not None
+
+    @property
+    def commit_is_open(self) -> bool:
+        """Whether the last COMMIT may have been carried out although it failed here."""
+        return self._commit_is_open
 
     def open(self) -> None:
         """Begin a phase.
@@ -87,7 +99,7 @@ class Phases:
         """
         if not self._at_work:
             return
-        if self.connection.needs_rollback:
+        if self.connection.needs_rollback or self._is_broken():
             raise TransactionManagementError(
                 "The handler caught a database error and went on in a broken transaction."
             )
@@ -121,15 +133,25 @@ class Phases:
             )
 
     def commit(self) -> None:
-        """End the phase, keeping what it wrote.
+        """End the phase, keeping what it wrote; what fails of the functions that were to follow is logged.
 
         Raises:
             django.db.Error: the commit failed, or its acknowledgement was lost: what happened is not known here.
         """
         self.keep_effects()
         outer, self._outer = self._outer, None
-        if outer is not None:
+        if outer is None:
+            return
+        _log_what_follows(self.connection)
+        self._commit_is_open = True
+        try:
             outer.__exit__(None, None, None)
+        except Error as error:
+            lost = isinstance(error, OperationalError | InterfaceError)
+            # Whatever else the server answers says that it rolled back.
+            self._commit_is_open = lost and not is_conflict(error)
+            raise
+        self._commit_is_open = False
 
     def roll_back(self) -> None:
         """End the phase, keeping nothing."""
@@ -144,7 +166,7 @@ class Phases:
     def abandon(self) -> None:
         """Forget the phase and close its connection: the server undoes what was not committed."""
         self._outer = self._effects = None
-        self._at_work = False
+        self._at_work = self._commit_is_open = False
         connection = self.connection
         connection.savepoint_ids.clear()
         connection.atomic_blocks.clear()
@@ -153,10 +175,33 @@ class Phases:
         connection.close()
         connection.closed_in_transaction = False
 
+    def _is_broken(self) -> bool:
+        """Whether the server has given the transaction up: a COMMIT would be a rollback, and no error."""
+        raw = self.connection.connection
+        return raw is not None and raw.info.transaction_status == TransactionStatus.INERROR
+
     def _end_by_undoing(self) -> None:
         outer, self._outer = self._outer, None
         if outer is not None:
             outer.__exit__(_Undo, _Undo(), None)
+
+
+def _log_what_follows(connection: Any) -> None:
+    """Take the errors from the functions of `on_commit()`: committed is committed, whatever hangs on it."""
+    connection.run_on_commit = [
+        (savepoints, _logged(function), robust)
+        for savepoints, function, robust in connection.run_on_commit
+    ]
+
+
+def _logged(function: Callable[[], object]) -> Callable[[], None]:
+    def call() -> None:
+        try:
+            function()
+        except Exception:
+            logger.exception("A function of on_commit() failed")
+
+    return call
 
 
 class _Undo(Exception):

@@ -11,6 +11,7 @@ from django.contrib.auth.models import Group
 from django.db import connection
 
 from idempotency import reconciliation
+from idempotency.exceptions import CallRejected
 from idempotency.models import Key, Sender, Step
 from idempotency.testing import pass_time
 from tests.integration.core.conftest import Caller
@@ -114,9 +115,12 @@ def test_r19_a_connection_lost_after_the_call_keeps_the_ending_and_says_unknown(
 
 
 @contextmanager
-def commit_fails(*, after: bool, number: int = 1) -> Iterator[None]:
+def commit_fails(
+    *, after: bool, number: int = 1, then: Callable[[], None] = lambda: None
+) -> Iterator[None]:
     """Lose the connection at the n-th COMMIT: before it reached the server, or after it was carried out."""
-    original, seen = connection.connection.__class__.commit, []
+    kind = connection.connection.__class__
+    original, seen = kind.commit, []
 
     def commit(self: Any) -> None:
         seen.append(1)
@@ -124,14 +128,15 @@ def commit_fails(*, after: bool, number: int = 1) -> Iterator[None]:
             if after:
                 original(self)
             self.close()
+            then()
             raise psycopg.OperationalError("the connection was lost during COMMIT")
         original(self)
 
-    connection.connection.__class__.commit = commit
+    kind.commit = commit
     try:
         yield
     finally:
-        connection.connection.__class__.commit = original
+        kind.commit = original
 
 
 def test_r19_a_lost_acknowledgement_is_looked_up_not_guessed(caller: Caller, key: str) -> None:
@@ -151,6 +156,70 @@ def test_r19_a_commit_that_never_arrived_happened_not(caller: Caller, key: str) 
     assert (answer.status_code, answer.json()["code"]) == (503, "ledger-unavailable")
     assert not Group.objects.exists()
     assert caller.post("/local/", {"name": "a"}, key=key).status_code == 201
+
+
+def test_r19_a_commit_of_which_nobody_can_tell_is_never_called_nothing(
+    caller: Caller, key: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its acknowledgement is lost, and its locks are held on, as by one that waits for a standby."""
+    monkeypatch.setattr("idempotency.execution._PATIENCE", 0.1)
+    with psycopg.connect(**elsewhere()) as waits:
+
+        def hold() -> None:
+            waits.execute("LOCK TABLE idempotency_key IN EXCLUSIVE MODE")
+
+        connection.ensure_connection()
+        with commit_fails(after=True, then=hold):
+            answer = caller.post("/local/", {"name": "a"}, key=key)
+    assert (answer.status_code, answer.json()["code"]) == (504, "outcome-unknown")
+    again = caller.post("/local/", {"name": "a"}, key=key)
+    assert (again.status_code, again["Idempotent-Replayed"]) == (201, "true")
+    assert Group.objects.count() == 1
+
+
+def test_r19_a_lost_acknowledgement_without_a_key_is_unknown(caller: Caller) -> None:
+    """No row could tell: the effect is there, and must not be called nothing."""
+    connection.ensure_connection()
+    with commit_fails(after=True):
+        answer = caller.post("/keyless/")
+    assert (answer.status_code, answer.json()["code"]) == (504, "outcome-unknown")
+    assert "operation_ref" not in answer.json()
+    assert Group.objects.count() == 1
+
+
+def test_r19_a_verdict_that_was_not_kept_is_not_told(caller: Caller, key: str) -> None:
+    body = {"name": "a", "kind": "conflict"}
+    connection.ensure_connection()
+    with commit_fails(after=False):
+        assert caller.post("/local/", body, key=key).status_code == 503
+    assert caller.post("/local/", body, key=key).status_code == 409
+    assert Key.objects.get().state == "completed"
+
+
+@pytest.mark.parametrize("after", [True, False])
+def test_r19_a_refusal_that_is_told_is_the_one_that_is_kept(
+    caller: Caller, key: str, after: bool
+) -> None:
+    other_side.script.append(CallRejected("no", code="card_declined"))
+    connection.ensure_connection()
+    with commit_fails(after=after, number=2):
+        first = caller.post("/charge/", {"name": "a"}, key=key)
+    again = caller.post("/charge/", {"name": "a"}, key=key)
+    assert (first.status_code, again.status_code) == (402, 402)
+    assert again.content == first.content
+    assert (Key.objects.get().state, other_side.effects) == ("completed", [])
+
+
+@pytest.mark.parametrize("path", ["/local/", "/charge/"])
+def test_r24_a_server_that_takes_no_writes_is_an_outage_and_left(
+    caller: Caller, key: str, path: str
+) -> None:
+    """A primary that was demoted: the next request must reach another one."""
+    with connection.cursor() as cursor:
+        cursor.execute("SET default_transaction_read_only = on")
+    answer = caller.post(path, {"name": "a"}, key=key)
+    assert (answer.status_code, answer.json()["code"]) == (503, "ledger-unavailable")
+    assert caller.post(path, {"name": "a"}, key=key).status_code == 201
 
 
 @pytest.mark.parametrize("after", [True, False])
