@@ -24,7 +24,7 @@ from idempotency.ledger import settlement, values
 from idempotency.ledger.acquire import Acquired, Won
 from idempotency.ledger.claim import Claim
 from idempotency.ledger.values import Settlement
-from idempotency.resilience import sqlstate
+from idempotency.resilience import is_outage
 from idempotency.types import Answer, State
 
 AnyView = APIView | PlainView
@@ -184,11 +184,7 @@ def as_problem(claim: Claim, error: BaseException | None) -> BaseException:
 def _is_outage(error: LedgerUnavailable | Error) -> bool:
     """Whether the database failed, and not what it was asked; then nothing of the request was kept."""
     outages = (LedgerUnavailable, OperationalError, InterfaceError)
-    return isinstance(error, outages) or sqlstate(error) in _OUTAGES
-
-
-_OUTAGES = frozenset({"25006", "25P03", "25P04"})
-"""The server takes no writes; it ended a transaction that was idle, or open, for too long."""
+    return isinstance(error, outages) or is_outage(error)
 
 
 # -- the answer of a key that was found ------------------------------------------------------------------------------

@@ -1,6 +1,5 @@
 """What is written down about a key beyond its ordinary life."""
 
-import json
 import uuid
 from collections.abc import Mapping
 from typing import Any
@@ -8,6 +7,7 @@ from typing import Any
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from idempotency import telemetry
+from idempotency.ledger import storable
 from idempotency.ledger.writing import after_commit
 from idempotency.types import News
 
@@ -27,7 +27,14 @@ def record(
         cursor.execute(
             "INSERT INTO idempotency_event (key_id, kind, actor, reason, detail, alarming) "
             "VALUES (%s, %s, %s, %s, %s, %s)",
-            [key_id, kind, actor[:150], reason, json.dumps(dict(detail or {})), alarming],
+            [
+                key_id,
+                kind,
+                storable.text(actor)[:150],
+                storable.text(reason),
+                storable.as_json(detail or {}),
+                alarming,
+            ],
         )
 
 
@@ -91,7 +98,7 @@ def _unless_known(
                 "key": key_id,
                 "kind": kind,
                 "actor": actor,
-                "detail": json.dumps(dict(detail), sort_keys=True),
+                "detail": storable.as_json(detail),
                 "seconds": seconds,
                 "alike": alike,
                 "most": most,
@@ -141,7 +148,7 @@ def handled(
     said: dict[str, Any] = {
         "event": event_id,
         "actor": actor[:150],
-        "reason": reason,
+        "reason": storable.text(reason),
         "form": str(form),
     }
     with connection.cursor() as cursor:

@@ -9,7 +9,7 @@ from typing import Any
 
 from idempotency.exceptions import Fenced, Misuse
 from idempotency.ledger import draft as drafts
-from idempotency.ledger import sealing
+from idempotency.ledger import sealing, storable
 from idempotency.ledger.draft import Draft
 from idempotency.ledger.phases import Phases
 from idempotency.ledger.process import current_process
@@ -134,7 +134,7 @@ def begin(
             key_id=key_id, generation=generation, step=step, rotation=rotation
         ),
         "payload": sealing.seal(payload),
-        "subject": subject[:100],
+        "subject": storable.text(subject)[:100],
         "keyed": downstream.keyed,
         "settling": downstream.settling_time,
         "memory": downstream.key_memory,
@@ -246,10 +246,10 @@ def end(
                 "sender": sender_id,
                 "ending": ending.ending,
                 "attempts": ending.attempts,
-                "evidence": json.dumps(ending.evidence()),
+                "evidence": storable.as_json(ending.evidence()),
                 "applied": ending.ending is Ending.APPLIED,
-                "reference": ending.reference[:200],
-                "result": sealing.seal_json(json.dumps(dict(ending.record or {}))),
+                "reference": storable.text(ending.reference)[:200],
+                "result": sealing.seal_json(storable.as_json(ending.record or {})),
                 "idle": phases.idle_limit,
             },
         )

@@ -9,7 +9,7 @@ from typing import Any
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from idempotency import telemetry
-from idempotency.ledger import sealing
+from idempotency.ledger import sealing, storable
 from idempotency.ledger.endings import OPEN_SENDER
 from idempotency.ledger.evidence import SenderView, Snapshot, StepView
 from idempotency.ledger.process import ProcessIdentity, current_process
@@ -188,8 +188,8 @@ def record_proof(
                 "UPDATE idempotency_step SET applied_at = clock_timestamp(), reference = %s, result = %s "
                 "WHERE id = %s AND applied_at IS NULL",
                 [
-                    result.reference[:200],
-                    sealing.seal_json(json.dumps(dict(result.record))),
+                    storable.text(result.reference)[:200],
+                    sealing.seal_json(storable.as_json(result.record)),
                     step_id,
                 ],
             )
@@ -197,7 +197,7 @@ def record_proof(
             cursor.execute(
                 "UPDATE idempotency_sender SET ending = %s, ended_at = clock_timestamp(), evidence = %s "
                 "WHERE id = %s AND (ending IS NULL OR ending = 'ambiguous')",
-                [ending, json.dumps(dict(evidence)), sender_id],
+                [ending, storable.as_json(evidence), sender_id],
             )
         return int(row[0])
 
@@ -227,7 +227,12 @@ def look_again(
             WHERE id = %(id)s AND (state = 'unknown' OR watched)
             RETURNING operation, needs_person_since >= statement_timestamp()
             """,
-            {"id": key_id, "after": after, "answered": int(answered), "why": needs_person[:200]},
+            {
+                "id": key_id,
+                "after": after,
+                "answered": int(answered),
+                "why": storable.text(needs_person)[:200],
+            },
         )
         row = cursor.fetchone()
     if row is not None and row[1]:

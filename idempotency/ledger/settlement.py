@@ -9,6 +9,7 @@ import uuid
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from idempotency.ledger import draft as drafts
+from idempotency.ledger import storable
 from idempotency.ledger.draft import Draft
 from idempotency.ledger.endings import APPLIED_STEP, OPEN_SENDER, OPEN_STEP, open_step
 from idempotency.ledger.values import NOTHING_NEW, SET_ABOUT, About, Settlement
@@ -219,7 +220,12 @@ def mark_unknown(
             needs_person_reason = COALESCE(NULLIF(%(why)s, ''), k.needs_person_reason)
         WHERE {_OWNED}
         """,
-        {"id": key_id, "token": token, "after": lookup_after, "why": needs_person[:200]},
+        {
+            "id": key_id,
+            "token": token,
+            "after": lookup_after,
+            "why": storable.text(needs_person)[:200],
+        },
         by="run",
     )
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from idempotency.ledger import storable
 from idempotency.types import Answer, State
 
 
@@ -116,9 +117,9 @@ class About:
     def parameters(self) -> dict[str, str]:
         """Return them as they fit their columns."""
         return {
-            "resource": self.resource[:200],
-            "reference": self.reference[:200],
-            "summary": self.summary[:200],
+            "resource": storable.text(self.resource)[:200],
+            "reference": storable.text(self.reference)[:200],
+            "summary": storable.text(self.summary)[:200],
         }
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from django.db.backends.base.base import BaseDatabaseWrapper
 
-from idempotency.ledger import sealing
+from idempotency.ledger import sealing, storable
 from idempotency.ledger.values import Identity
 from idempotency.models.fields import uuid7
 from idempotency.types import State
@@ -134,7 +134,7 @@ def record_error(
         cursor.execute(
             "UPDATE idempotency_operation SET error = %s, last_error = COALESCE(NULLIF(%s, ''), last_error), "
             "updated_at = clock_timestamp() WHERE id = %s",
-            [json.dumps(dict(error)), last_error[:500], id],
+            [storable.as_json(error), storable.text(last_error)[:500], id],
         )
 
 
@@ -157,7 +157,12 @@ def record_try(
             "UPDATE idempotency_operation SET last_error = %(error)s, attempts = attempts - %(back)s, "
             "cycle_attempts = CASE WHEN %(new)s THEN 0 ELSE cycle_attempts - %(back)s END, "
             "updated_at = clock_timestamp() WHERE id = %(id)s",
-            {"error": last_error[:500], "back": int(give_back), "new": new_cycle, "id": id},
+            {
+                "error": storable.text(last_error)[:500],
+                "back": int(give_back),
+                "new": new_cycle,
+                "id": id,
+            },
         )
 
 

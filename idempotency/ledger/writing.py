@@ -10,7 +10,7 @@ from django.db import transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from idempotency import telemetry
-from idempotency.ledger import sealing
+from idempotency.ledger import sealing, storable
 from idempotency.ledger.values import Settlement
 from idempotency.types import Answer
 
@@ -89,8 +89,8 @@ def settled_parameters(key_id: uuid.UUID, token: int, settlement: Settlement) ->
     return {
         "id": key_id,
         "token": token,
-        "by": settlement.by[:150],
-        "evidence": json.dumps(dict(settlement.evidence)),
+        "by": storable.text(settlement.by)[:150],
+        "evidence": storable.as_json(settlement.evidence),
     }
 
 

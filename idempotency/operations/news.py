@@ -12,7 +12,7 @@ from django.db import connections
 
 from idempotency import tracing
 from idempotency.conf import conf
-from idempotency.ledger import history
+from idempotency.ledger import history, storable
 from idempotency.types import News, State
 
 
@@ -22,7 +22,9 @@ def heard_of(*, key_id: uuid.UUID, step: str, reference: str) -> State | None:
     Returns: the key's state, or None where the key has been purged.
     """
     with connections[conf.DATABASE].cursor() as cursor:
-        cursor.execute(_HEARD, {"key": key_id, "step": step, "reference": reference[:200]})
+        cursor.execute(
+            _HEARD, {"key": key_id, "step": step, "reference": storable.text(reference)[:200]}
+        )
         row = cursor.fetchone()
     if row is None:
         return None

@@ -28,12 +28,12 @@ from idempotency.exceptions import (
     TemporaryFailure,
 )
 from idempotency.http import problem
-from idempotency.ledger import settlement, work
+from idempotency.ledger import settlement, storable, work
 from idempotency.ledger.claim import Claim
 from idempotency.ledger.due import Work
 from idempotency.ledger.values import Settlement
 from idempotency.operations.registry import Definition, resolver_of
-from idempotency.resilience import is_conflict
+from idempotency.resilience import is_conflict, is_outage
 from idempotency.types import Outcome, State
 
 logger = logging.getLogger(__name__)
@@ -183,7 +183,8 @@ class DeferredSettler:
     def _as_json(self, value: Any) -> str:
         """Return the result as JSON; the work is done, so what JSON cannot hold is left out, and logged (R17)."""
         try:
-            return json.dumps(value, cls=DjangoJSONEncoder, allow_nan=False)
+            plain = json.dumps(value, cls=DjangoJSONEncoder, allow_nan=False)
+            return storable.as_json(json.loads(plain))
         except (TypeError, ValueError):
             logger.exception("%s: the result of operation %s cannot be kept", *self._about())
             return "null"
@@ -217,7 +218,7 @@ def temporary_cause(error: BaseException | None) -> BaseException | None:
             return None
         if isinstance(seen, CallFailed):
             return None if _is_hopeless(seen) else seen
-        if isinstance(seen, _TEMPORARY) or is_conflict(seen):
+        if isinstance(seen, _TEMPORARY) or is_conflict(seen) or is_outage(seen):
             return seen
         seen = seen.__cause__
     return None

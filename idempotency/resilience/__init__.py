@@ -28,7 +28,7 @@ from idempotency.resilience.retry import RetryBudget, RetryPolicy, jittered
 from idempotency.resilience.signs import sqlstate
 from idempotency.resilience.store import SharedStore, StoreUnavailable
 from idempotency.resilience.table import Evidence, Vote
-from idempotency.resilience.transaction import is_conflict, retry_transaction
+from idempotency.resilience.transaction import is_conflict, is_outage, retry_transaction
 
 if TYPE_CHECKING:
     from idempotency.resilience.transport import http_client
@@ -63,6 +63,7 @@ __all__ = [
     "degrade",
     "http_client",
     "is_conflict",
+    "is_outage",
     "jittered",
     "journalled",
     "register_error",

@@ -14,6 +14,12 @@ T = TypeVar("T")
 RERUN = frozenset({"40001", "40P01"})
 """serialization_failure and deadlock_detected: PostgreSQL rolled the whole transaction back."""
 
+_OUTAGES = frozenset({"25006", "25P03", "25P04"})
+"""The server takes no writes; it ended a transaction that was idle, or open, for too long.
+
+psycopg calls these internal errors, and not operational ones.
+"""
+
 _DEFAULT_POLICY = RetryPolicy(attempts=5, base=0.02, cap=0.5)
 
 
@@ -48,3 +54,8 @@ def retry_transaction(
 def is_conflict(error: BaseException) -> bool:
     """Return whether the whole unit of work was undone by a conflict and may be run again."""
     return sqlstate(error) in RERUN or any(isinstance(e, OptimisticConflict) for e in chain(error))
+
+
+def is_outage(error: BaseException) -> bool:
+    """Return whether the server undid the transaction for a reason of its own, whatever was asked of it."""
+    return sqlstate(error) in _OUTAGES

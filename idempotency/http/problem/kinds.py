@@ -230,7 +230,9 @@ def from_call_error(
         return OutcomeUnknown(repeated=False, operation_ref=operation_ref, resource=resource)
     if isinstance(exc, CallRejected):
         code = None if exc.code == CallRejected.code else slug(exc.code)
-        return Refused(exc.detail or None, code=code, resource=resource)
+        # Another system's words: a lone surrogate among them could not be sent.
+        detail = exc.detail.encode(errors="replace").decode()
+        return Refused(detail or None, code=code, resource=resource)
     retry_after = exc.retry_after if isinstance(exc, CallFailed) else None
     # The key is known and released, unlike where a request is refused before its key was read.
     return _FAILURES.get(exc.code, GatewayUnavailable)(

@@ -12,6 +12,7 @@ No text of Stripe's but a card's decline is passed on, and no error object: it m
 carries its client secret.
 """
 
+import re
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from typing import Any
@@ -81,10 +82,13 @@ def declined(error: Mapping[str, Any]) -> CallRejected:
 
 
 def code_of(*, code: str, reason: str = "") -> str:
-    """Return the code that the port gives: the more exact of two."""
+    """Return the code that the port gives: the more exact of two, as a column can hold it."""
     if _AUTHENTICATION & {code, reason}:
         return ACTION_REQUIRED
-    return reason or code or "declined"
+    return _NO_CODE.sub("", reason or code) or "declined"
+
+
+_NO_CODE = re.compile("[^!-~]")
 
 
 def _refused(error: stripe.InvalidRequestError) -> CallRejected | CallFailed:
@@ -94,7 +98,7 @@ def _refused(error: stripe.InvalidRequestError) -> CallRejected | CallFailed:
     about = f" `{param}`" if param else ""
     return CallRejected(
         f"The gateway refused{about}: {code or 'invalid'}.",
-        code=code or "invalid_request",
+        code=code_of(code=code) if code else "invalid_request",
         record=_record(code=code, param=param),
     )
 

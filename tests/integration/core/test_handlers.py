@@ -2,7 +2,9 @@
 
 import contextlib
 import logging
+import uuid
 from collections.abc import Callable
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -12,10 +14,15 @@ from django.urls import path
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from idempotency import reconciliation
 from idempotency.decorators import IdempotentRequest, idempotent
-from idempotency.models import Key, Sender
+from idempotency.exceptions import CallRejected, CallUnknown
+from idempotency.models import Key, Sender, Step
+from idempotency.testing import pass_time
+from idempotency.types import Applied, OutsideResult
 from tests.integration.core.conftest import Caller
-from tests.support.host import KEYED, other_side, outside
+from tests.support import host
+from tests.support.host import KEYED, ChargeResolver, other_side, outside
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -29,7 +36,7 @@ class Handled(APIView):
         return _handlers[-1](request)
 
 
-urlpatterns = [path("handled/", Handled.as_view())]
+urlpatterns = [path("handled/", Handled.as_view()), *host.urlpatterns]
 
 
 @pytest.fixture(autouse=True)
@@ -109,3 +116,64 @@ def test_r14_what_is_no_response_is_an_error_like_any_other(caller: Caller, key:
     _handlers.append(lambda _: None)
     assert caller.post("/handled/", key="another").status_code == 500
     assert Key.objects.count() == 1
+
+
+UNSTORABLE = ["a\x00b", "a\ud800b", float("nan"), Decimal("1.50"), uuid.UUID(int=1)]
+"""What a gateway, or who reads its answer, may hand over; no column of PostgreSQL holds it as it is."""
+
+
+@pytest.mark.parametrize("value", UNSTORABLE, ids=repr)
+def test_r22_no_value_of_an_answer_keeps_the_effect_off_the_record(
+    caller: Caller, key: str, value: Any
+) -> None:
+    def charge(request: Any) -> Response:
+        result = request.claim.outside_call(
+            step="charge", request={}, send=answer_with, downstream=KEYED
+        )
+        request.claim.link(summary=str(value), reference=str(value), resource=f"/{value}/")
+        return Response({"reference": result.reference}, status=201)
+
+    def answer_with(request: Any) -> OutsideResult:
+        other_side.send(request)
+        return OutsideResult("ref-1", {"said": [value], str(value): 1})
+
+    _handlers.append(charge)
+    answers = [caller.post("/handled/", key=key) for _ in range(2)]
+    assert [answer.status_code for answer in answers] == [201, 201]
+    assert (Key.objects.get().state, Sender.objects.get().ending) == ("completed", "applied")
+    assert "said" in Step.objects.get().result
+
+
+@pytest.mark.parametrize("word", ["no\x00money", "no\ud800money"])
+def test_r22_no_word_of_a_refusal_keeps_it_off_the_record(
+    caller: Caller, key: str, word: str
+) -> None:
+    other_side.script.append(CallRejected(word, reference=word, record={"why": word}))
+    answers = [caller.post("/charge/", {"name": "a"}, key=key) for _ in range(2)]
+    assert [answer.status_code for answer in answers] == [402, 402]
+    assert Sender.objects.get().ending == "rejected"
+
+
+def test_r36_nor_does_it_keep_a_look_up_off_the_record(caller: Caller, key: str) -> None:
+    other_side.script.append(CallUnknown("lo\x00st"))
+    caller.post("/charge/", {"name": "a"}, key=key)
+    other_side.lookup = Applied(OutsideResult("ref\x00", {"said": "\x00", "n": float("inf")}))
+    pass_time(6)
+    assert [report.decision for report in reconciliation.run()] == ["applied"]
+    assert caller.post("/charge/", {"name": "a"}, key=key).status_code == 201
+
+
+def test_r38_nor_a_person_from_being_called(
+    caller: Caller, key: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def break_off(*_: Any, **__: Any) -> None:
+        raise RuntimeError("bro\x00ken")
+
+    other_side.script.append("apply-and-lose")
+    caller.post("/charge/", {"name": "a"}, key=key)
+    monkeypatch.setattr(ChargeResolver, "finish", break_off)
+    pass_time(6)
+    assert [report.decision for report in reconciliation.run()] == ["needs-person"]
+    assert (
+        Key.objects.get().needs_person_reason == "It cannot be finished: RuntimeError: bro\ufffdken"
+    )

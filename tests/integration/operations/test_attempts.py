@@ -3,6 +3,7 @@
 from threading import Thread
 from typing import Any
 
+import psycopg
 import pytest
 from django.contrib.auth.models import Group
 from django.db import OperationalError, connection
@@ -71,6 +72,59 @@ def test_r33_two_temporary_failures_then_success_are_three_attempts(caller: Call
     }
     assert Group.objects.count() == 1
     assert jobs.ended == []
+
+
+def test_r33_what_the_server_undid_for_reasons_of_its_own_is_tried_again(caller: Caller) -> None:
+    """psycopg calls a server that takes no writes, or has ended an idle transaction, an internal error."""
+
+    def read_only(_: Claim) -> None:
+        with connection.cursor() as cursor:
+            cursor.execute("SET TRANSACTION READ ONLY")
+        Group.objects.create(name="refused")
+
+    def idle(_: Claim) -> None:
+        with connection.cursor() as cursor:
+            cursor.execute("SET LOCAL idle_in_transaction_session_timeout = 1")
+        until_ended(connection.connection.info.backend_pid)
+        Group.objects.create(name="refused")
+
+    operation = caller.job()
+    jobs.script = [read_only, idle]
+
+    assert run_out(operation) == {
+        "state": "completed",
+        "attempts": 3,
+        "result": {"did": 1},
+        "error": None,
+    }
+
+
+def until_ended(backend: int) -> None:
+    with psycopg.connect(
+        connection.connection.info.dsn,
+        autocommit=True,
+        password=connection.settings_dict["PASSWORD"],
+    ) as other:
+        while other.execute("SELECT 1 FROM pg_stat_activity WHERE pid = %s", [backend]).fetchone():
+            pass
+
+
+def test_r31_a_result_that_json_columns_cannot_hold_is_kept_all_the_same(caller: Caller) -> None:
+    operation = caller.job()
+    jobs.script = [lambda _: {"said": "a\x00b\ud800"}]
+
+    assert run_out(operation)["result"] == {"said": "a\ufffdb\ufffd"}
+
+
+@pytest.mark.parametrize("error", [TemporaryFailure, RuntimeError])
+def test_r33_nor_does_the_word_of_an_error_keep_its_ending_off_the_record(
+    caller: Caller, error: type[Exception]
+) -> None:
+    operation = caller.job()
+    jobs.script = [error("bro\x00ken") for _ in range(9)]
+
+    assert run_out(operation)["error"] == "gave-up"
+    assert work_of(operation).last_error == f"{error.__name__}: bro\ufffdken"
 
 
 def test_r33_always_temporary_gives_up_at_the_limit(caller: Caller) -> None:

@@ -34,12 +34,13 @@ def invalid(*, code: str = "", param: str = "", status: int = 400) -> stripe.Inv
         ("charge_already_refunded", ""),
         ("balance_insufficient", ""),
         ("resource_missing", "payment_intent"),
+        ("not_storable\0", "amount"),
     ],
 )
 def test_r14_what_the_caller_sent_wrong_is_a_rejection(code: str, param: str) -> None:
     error = raised_for(invalid(code=code, param=param))
     assert isinstance(error, CallRejected)
-    assert error.code == (code or "invalid_request")
+    assert error.code == (code.strip("\0") or "invalid_request")
     assert "what was sent" not in f"{error} {error.record}"
 
 
