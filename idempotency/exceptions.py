@@ -166,6 +166,10 @@ class Misuse(IdempotencyError, RuntimeError):
     """The package is used in a way that cannot keep its promise; the message says what to change."""
 
 
+class Unreadable(Misuse, TemporaryFailure):
+    """What is stored was sealed under a key that this process does not have: another one may have it."""
+
+
 class OutsideCallInTransaction(Misuse):
     """An outside call was made inside a caller's own `atomic()`: its claim could not commit first."""
 

@@ -39,11 +39,16 @@ class Work:
     id: uuid.UUID
     """The operation's: what its caller knows it by."""
     name: str
-    input: Any
+    sealed_input: Any
     attempts: int
     cycle_attempts: int
     """Of the present cycle, the one that is being begun included."""
     max_attempts: int
+
+    @property
+    def input(self) -> Any:
+        """What was promised to be worked on. Raises: Unreadable."""
+        return sealing.unseal_json(self.sealed_input)
 
     @property
     def is_last(self) -> bool:
@@ -137,7 +142,7 @@ def _work(row: tuple[Any, ...]) -> Work:
         traceparent=trace,
         id=operation_id,
         name=name,
-        input=sealing.unseal_json(json.loads(given)),
+        sealed_input=json.loads(given),
         attempts=attempts,
         cycle_attempts=cycle,
         max_attempts=limit,

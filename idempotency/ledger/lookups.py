@@ -9,6 +9,7 @@ from typing import Any
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from idempotency import telemetry
+from idempotency.conf import conf
 from idempotency.ledger import sealing, storable
 from idempotency.ledger.endings import OPEN_SENDER
 from idempotency.ledger.evidence import SenderView, Snapshot, StepView
@@ -210,7 +211,7 @@ def look_again(
     answered: bool,
     needs_person: str = "",
 ) -> None:
-    """Put the next look-up off by `after` seconds.
+    """Put the next look-up off by `after` seconds; after too many tries, or too long, a person is called (R38).
 
     Args:
         answered: whether the other side could be asked; an outage does not age a key.
@@ -218,25 +219,40 @@ def look_again(
     """
     with connection.cursor() as cursor:
         cursor.execute(
-            """
-            UPDATE idempotency_key SET next_lookup_at = clock_timestamp() + %(after)s * interval '1 second',
-                lookups = lookups + %(answered)s,
-                needs_person_since = CASE WHEN %(why)s <> '' THEN COALESCE(needs_person_since, clock_timestamp())
-                                          ELSE needs_person_since END,
-                needs_person_reason = CASE WHEN %(why)s <> '' THEN %(why)s ELSE needs_person_reason END
-            WHERE id = %(id)s AND (state = 'unknown' OR watched)
-            RETURNING operation, needs_person_since >= statement_timestamp()
-            """,
+            _LOOK_AGAIN,
             {
                 "id": key_id,
                 "after": after,
-                "answered": int(answered),
+                "answered": answered,
                 "why": storable.text(needs_person)[:200],
+                "tries": conf.NEEDS_PERSON_TRIES,
+                "patience": conf.NEEDS_PERSON_AFTER,
+                "too_long": _TOO_LONG,
             },
         )
         row = cursor.fetchone()
     if row is not None and row[1]:
-        after_commit(connection, telemetry.PersonNeeded(row[0], needs_person, str(key_id)))
+        after_commit(connection, telemetry.PersonNeeded(row[0], row[2], str(key_id)))
+
+
+_TOO_LONG = "It is unknown for too long."
+_LOOK_AGAIN = """
+UPDATE idempotency_key AS k SET next_lookup_at = clock_timestamp() + %(after)s * interval '1 second',
+    lookups = k.lookups + %(answered)s::int,
+    needs_person_since = CASE WHEN said.why <> '' THEN COALESCE(k.needs_person_since, clock_timestamp())
+                              ELSE k.needs_person_since END,
+    needs_person_reason = COALESCE(NULLIF(said.why, ''), k.needs_person_reason)
+FROM (
+    SELECT id, CASE
+        WHEN %(why)s <> '' THEN %(why)s
+        WHEN %(answered)s AND state = 'unknown' AND (lookups + 1 >= %(tries)s
+            OR unknown_since <= clock_timestamp() - %(patience)s * interval '1 second') THEN %(too_long)s
+        ELSE '' END AS why
+    FROM idempotency_key WHERE id = %(id)s FOR NO KEY UPDATE
+) AS said
+WHERE k.id = said.id AND (k.state = 'unknown' OR k.watched)
+RETURNING k.operation, k.needs_person_since >= statement_timestamp(), k.needs_person_reason
+"""
 
 
 def stop_watching(*, connection: BaseDatabaseWrapper, key_id: uuid.UUID, after: float) -> None:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from django.core.exceptions import ImproperlyConfigured
 
 from idempotency.conf import conf
-from idempotency.exceptions import Misuse
+from idempotency.exceptions import Unreadable
 
 if TYPE_CHECKING:
     from cryptography.fernet import MultiFernet
@@ -34,7 +34,7 @@ def seal(plain: bytes) -> bytes:
 def unseal(stored: bytes | memoryview) -> bytes:
     """Return the bytes that were stored.
 
-    Raises: Misuse, where no key of the settings opens them.
+    Raises: Unreadable, where no key of the settings opens them.
     """
     raw = bytes(stored)
     return _open(raw.removeprefix(_MARK)) if raw.startswith(_MARK) else raw
@@ -49,7 +49,7 @@ def seal_json(text: str) -> str:
 def unseal_json(value: Any) -> Any:
     """Return the value that was stored, out of parsed JSON.
 
-    Raises: Misuse, where no key of the settings opens it.
+    Raises: Unreadable, where no key of the settings opens it.
     """
     if isinstance(value, dict) and list(value) == [_MEMBER]:
         return json.loads(_open(str(value[_MEMBER]).encode()))
@@ -75,7 +75,14 @@ def _open(token: bytes) -> bytes:
             return box.decrypt(token)
         except InvalidToken:
             pass
-    raise Misuse("None of IDEMPOTENCY['ENCRYPTION_KEYS'] opens what is stored here.")
+    raise Unreadable(
+        "None of IDEMPOTENCY['ENCRYPTION_KEYS'] opens what is stored here.",
+        retry_after=_RETRY_AFTER,
+    )
+
+
+_RETRY_AFTER = 60.0
+"""Seconds until another process, or this one with other settings, may have the key."""
 
 
 @lru_cache(maxsize=8)

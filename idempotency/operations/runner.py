@@ -119,6 +119,9 @@ def _take(leases: dict[str, float], key_id: uuid.UUID | None) -> Work | None:
         phases.abandon()
         if work is None or not _was_taken(phases, work):
             raise
+    finally:
+        if phases.is_open:
+            phases.roll_back()
     return work
 
 
@@ -167,11 +170,12 @@ def claim_for(work: Work, phases: Phases, deadline: Deadline) -> Claim:
 def run_handler(
     claim: Claim, work: Work, definition: Definition, settler: DeferredSettler
 ) -> Ended:
-    handler: Callable[[], Any] = partial(definition.handler, claim=claim, input=work.input)
-    if claim.replaying:
-        handler = partial(_replayed, claim, handler)
+    def work_on() -> Any:
+        return definition.handler(claim=claim, input=work.input)
+
+    run = partial(_replayed, claim, work_on) if claim.replaying else work_on
     with deadline_scope(claim.deadline):
-        ended = execute(claim=claim, run=handler, settler=settler)
+        ended = execute(claim=claim, run=run, settler=settler)
     error = getattr(ended, "error", None)
     if error is not None:
         logger.warning("%s: run %s ended in %r", work.name, work.attempts, error, exc_info=error)

@@ -4,6 +4,7 @@ ended                                journal agrees: nothing applied     otherwi
 a result was returned                completed                           completed, or unknown while a step is open
 TemporaryFailure, a transient call   waits again; gave up at the limit   unknown
 refused by a breaker or bulkhead     waits again, attempt given back     unknown
+sealed under another process's key   waits again, attempt given back     unknown
 stopped in good order                waits again, in a new cycle         unknown
 a verdict, a refused call            completed with its code             unknown, needs a person
 anything else                        gave up, at once                    unknown
@@ -26,6 +27,7 @@ from idempotency.exceptions import (
     CallUnknown,
     LedgerUnavailable,
     TemporaryFailure,
+    Unreadable,
 )
 from idempotency.http import problem
 from idempotency.ledger import settlement, storable, work
@@ -41,8 +43,8 @@ logger = logging.getLogger(__name__)
 GAVE_UP = "gave-up"
 CANCELLED = "cancelled"
 
-_NOT_BEGUN = frozenset({"circuit-open", "overloaded"})
-"""A guard refused before the run did anything outside: R33 counts no attempt."""
+_REFUSED_HERE = frozenset({"circuit-open", "overloaded"})
+"""Codes of a guard that refused."""
 _CAUSES = 10
 
 
@@ -108,7 +110,7 @@ class DeferredSettler:
             return self.give_up(
                 claim, error, "The work failed in a way that a repeat does not mend."
             )
-        give_back = isinstance(temporary, CallFailed) and temporary.code in _NOT_BEGUN
+        give_back = _has_not_begun(temporary)
         if self._work.is_last and not give_back:
             return self.give_up(claim, error, "The work failed for a passing reason too often.")
         return self._wait(claim, error, self._pause(temporary), give_back=give_back)
@@ -225,6 +227,12 @@ def temporary_cause(error: BaseException | None) -> BaseException | None:
 
 
 _TEMPORARY = (TemporaryFailure, LedgerUnavailable, OperationalError, InterfaceError)
+
+
+def _has_not_begun(error: BaseException) -> bool:
+    """Whether the run came to nothing before it did anything: R33 counts no attempt."""
+    refused = isinstance(error, CallFailed) and error.code in _REFUSED_HERE
+    return refused or isinstance(error, Unreadable)
 
 
 def _is_hopeless(error: CallFailed) -> bool:

@@ -3,7 +3,7 @@
 import logging
 import uuid
 
-from django.db import connections
+from django.db import Error, connections
 
 from idempotency.conf import conf
 from idempotency.ledger import lookups, settlement
@@ -39,7 +39,8 @@ def _safely(key_id: uuid.UUID) -> Report:
         return reconcile(key_id=key_id)
     except Exception as error:
         logger.exception("Key %s could not be reconciled", key_id)
-        put_off(key_id, answered=False)
+        # An outage of ours ages no key; an error that nobody had foreseen would come back for ever, and call nobody.
+        put_off(key_id, answered=not isinstance(error, Error))
         report = Report(key_id, "unreachable", None, f"{type(error).__name__}: {error}")
         note(report)
         return report

@@ -17,10 +17,6 @@ def put_off(
     seen: Snapshot | None = None,
     after: float | None = None,
 ) -> None:
-    if seen is not None and answered and not needs_person:
-        tried = seen.lookups + 1 >= conf.NEEDS_PERSON_TRIES
-        if tried or seen.unknown_for >= conf.NEEDS_PERSON_AFTER:
-            needs_person = "It is unknown for too long."
     wait = after if after is not None else pause(seen.lookups if seen else 0)
     with phase(using=conf.DATABASE) as phases:
         lookups.look_again(

@@ -8,6 +8,7 @@ import pytest
 from cryptography.fernet import Fernet
 from django.core.checks import CheckMessage
 from django.db import connection
+from django.db.models.functions import Now
 
 from idempotency.checks import check_settings
 from idempotency.exceptions import CallUnknown
@@ -95,6 +96,29 @@ def test_r17_a_lost_key_is_loud_and_runs_nothing_again(rest: Post, settings: Any
     settings.IDEMPOTENCY = {"ENCRYPTION_KEYS": [NEW]}
     assert rest("/charge/", {"name": SECRET}).status_code == 500
     assert len(other_side.effects) == 1
+
+
+def test_r32_deferred_work_waits_for_a_process_that_has_its_key_and_holds_up_no_other(
+    rest: Post, settings: Any
+) -> None:
+    """As while a new key is rolled out: who has it already promises what others cannot read yet."""
+    settings.ROOT_URLCONF = "tests.support.deferring"
+    settings.IDEMPOTENCY = {"ENCRYPTION_KEYS": [NEW, OLD]}
+    rest("/jobs/", {"operation": "test.job", "input": "new"})
+    settings.IDEMPOTENCY = {"ENCRYPTION_KEYS": [OLD]}
+    rest("/jobs/", {"operation": "test.job", "input": "old"}, key="k2")
+    runner.drain()
+    assert jobs.runs == ["old"]
+    waiting = Operation.objects.get(key__state="in_progress")
+    assert (waiting.attempts, "ENCRYPTION_KEYS" in waiting.last_error) == (0, True)
+    assert waiting.key.due_at is not None
+
+    settings.IDEMPOTENCY = {"ENCRYPTION_KEYS": [NEW, OLD]}
+    runner.run(key_id=waiting.key.id)
+    assert jobs.runs == ["old"]
+    Key.objects.filter(id=waiting.key.id).update(due_at=Now())
+    runner.drain()
+    assert jobs.runs == ["old", "new"]
 
 
 def ids(messages: list[CheckMessage]) -> set[str | None]:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import Group
 from django.core.management import call_command
-from django.db import connection
+from django.db import OperationalError, connection
 from django.db.models import F
 
 from idempotency import reconciliation, telemetry
@@ -382,6 +382,26 @@ def test_r36_unreachable_reads_of_the_error_do_not_stop_the_batch(caller: Caller
         assert sorted(run()) == ["applied", "applied", "unreachable"]
     finally:
         other_side.look_up = original  # type: ignore[method-assign]
+
+
+def test_r38_an_error_that_nobody_had_foreseen_calls_a_person_and_an_outage_does_not(
+    caller: Caller, key: str
+) -> None:
+    other_side.script.append("apply-and-lose")
+    caller.post("/charge/", {"name": "a"}, key=key)
+    for error, reason in ((OperationalError("gone"), ""), (ValueError("a bug"), TOO_LONG)):
+        other_side.lookup = error
+        pass_time(2 * conf.NEEDS_PERSON_AFTER)
+        assert run() == ["unreachable"]
+        row = Key.objects.get()
+        assert (row.state, row.needs_person_reason) == ("unknown", reason)
+    other_side.lookup = None
+    pass_time(600)
+    assert run() == ["applied"]
+    assert Key.objects.get().needs_person_since is None
+
+
+TOO_LONG = "It is unknown for too long."
 
 
 def test_r36_a_reconciler_that_dies_keeps_the_others_from_one_key_for_one_look_up(
