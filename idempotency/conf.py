@@ -85,7 +85,8 @@ class Conf:
         "Response headers that are kept and replayed; all others are dropped.",
     )
     DEADLINE_HEADER = Text(
-        "", "Request header by which a caller may shorten the budget, in seconds; empty: none."
+        "",
+        "Request header by which a caller may shorten the budget, in whole milliseconds; empty: none.",
     )
     PURGE_BATCH = Count(500, "Keys that one purge statement touches.")
     RECONCILE_BATCH = Count(50, "Keys that one reconciliation takes.")

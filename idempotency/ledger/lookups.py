@@ -97,7 +97,8 @@ def snapshot(*, connection: BaseDatabaseWrapper, key_id: uuid.UUID) -> Snapshot 
         accepted=row[10],
         lookups=row[11],
         unknown_for=float(row[12] or 0),
-        looked_at=row[13],
+        # As text, like those it is compared with: without USE_TZ, Django takes the zone from a column.
+        looked_at=datetime.fromisoformat(row[13]),
         traceparent=row[14],
         steps=steps,
     )
@@ -105,7 +106,7 @@ def snapshot(*, connection: BaseDatabaseWrapper, key_id: uuid.UUID) -> Snapshot 
 
 _KEY = """
 SELECT id, scope, operation, key, state, token, generation, journal_version, deferred, watched, accepted, lookups,
-    EXTRACT(epoch FROM clock_timestamp() - unknown_since), clock_timestamp(), traceparent
+    EXTRACT(epoch FROM clock_timestamp() - unknown_since), to_jsonb(clock_timestamp()) #>> '{}', traceparent
 FROM idempotency_key WHERE id = %(id)s
 """
 

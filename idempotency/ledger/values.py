@@ -40,8 +40,8 @@ class Fingerprint(Protocol):
     def matches(self, *, version: int, secret_name: str, digest: bytes) -> bool:
         """Whether this request is the one that the row was claimed for, under the row's own secret."""
 
-    def differing(self, parts: bytes) -> list[str]:
-        """Return the names of the parts that differ from a row's."""
+    def differing(self, parts: bytes, *, version: int, secret_name: str) -> list[str]:
+        """Return the names of the parts that differ from a row's, under the row's own secret."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,12 +31,10 @@ def judge(row: dict[str, Any], fingerprint: Fingerprint) -> Claimable | Replay |
     found = found_in(row)
     if row["expired"]:
         return Claimable(new_generation=True)
-    if not fingerprint.matches(
-        version=row["fingerprint_version"],
-        secret_name=row["fingerprint_secret"],
-        digest=bytes(row["fingerprint"]),
-    ):
-        return Reused(found, fingerprint.differing(bytes(row["fingerprint_parts"])))
+    version, secret = row["fingerprint_version"], row["fingerprint_secret"]
+    digest, parts = bytes(row["fingerprint"]), bytes(row["fingerprint_parts"])
+    if not fingerprint.matches(version=version, secret_name=secret, digest=digest):
+        return Reused(found, fingerprint.differing(parts, version=version, secret_name=secret))
     if row["deferred"] and row["status"] is not None and not row["result_expired"]:
         return _stored(row, found)
     match found.state:

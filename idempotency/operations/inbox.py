@@ -155,7 +155,7 @@ class _Digest:
     def matches(self, *, version: int, secret_name: str, digest: bytes) -> bool:
         return (version, secret_name, digest) == self.current
 
-    def differing(self, parts: bytes) -> list[str]:
+    def differing(self, parts: bytes, *, version: int, secret_name: str) -> list[str]:
         return ["message"]
 
 

@@ -224,7 +224,7 @@ REQUESTS = (
         code="length-required",
         status=411,
         title="The length of the body must be announced",
-        when="The body was sent in chunks without a Content-Length, so it would not be seen.",
+        when="The body was sent without a Content-Length, e.g. in chunks, so it would not be seen.",
         client="Send a Content-Length; the same key can be used.",
         retryable=False,
     ),

@@ -184,7 +184,7 @@ class BodyTooLarge(Problem, code="body-too-large"):
 
 
 class LengthRequired(Problem, code="length-required"):
-    """The body came in chunks, and DRF would read it as empty (R7)."""
+    """The body came without a word of its length, and DRF would read it as empty (R7)."""
 
 
 ABOUT_KEYS = frozenset({"key-missing", "key-invalid"})

@@ -263,3 +263,13 @@ def test_j5_staff_see_refused_repeats_and_in_what_they_differed(caller: Caller, 
     caller.post("/local/?x=1", {"name": "a"}, key=key)
     told = [(event.kind, event.detail["differing"]) for event in Event.objects.order_by("id")]
     assert told == [("refused-repeat", ["body"]), ("refused-repeat", ["query"])]
+
+
+def test_c2_what_differs_is_told_under_the_secret_that_the_key_was_kept_under(
+    caller: Caller, key: str, settings: Any
+) -> None:
+    old, new = {"old": "o" * 32}, {"new": "n" * 32}
+    settings.IDEMPOTENCY = {**settings.IDEMPOTENCY, "FINGERPRINT_SECRETS": old}
+    caller.post("/local/", {"name": "a"}, key=key)
+    settings.IDEMPOTENCY = {**settings.IDEMPOTENCY, "FINGERPRINT_SECRETS": new | old}
+    assert caller.post("/local/", {"name": "b"}, key=key).json()["differing"] == ["body"]

@@ -401,6 +401,23 @@ def test_r38_an_error_that_nobody_had_foreseen_calls_a_person_and_an_outage_does
     assert Key.objects.get().needs_person_since is None
 
 
+def test_r36_a_host_without_time_zones_is_reconciled_too(
+    caller: Caller, key: str, settings: Any
+) -> None:
+    settings.USE_TZ = False
+    # The connection was opened with them.
+    connection.close()
+    try:
+        other_side.script.append("lose")
+        caller.post("/charge/", {"name": "a"}, key=key)
+        pass_time(6)
+        assert run() == ["not-yet"]
+        pass_time(600)
+        assert run() == ["not-applied"]
+    finally:
+        connection.close()
+
+
 TOO_LONG = "It is unknown for too long."
 
 

@@ -5,8 +5,10 @@ from typing import Any
 
 import pytest
 from django.core.exceptions import RequestDataTooBig
+from django.core.handlers.asgi import ASGIRequest
 from django.http import UnreadablePostError
 from django.test import RequestFactory
+from rest_framework.parsers import JSONParser
 from rest_framework.request import Request
 
 from idempotency.exceptions import Misuse
@@ -60,6 +62,20 @@ def test_a_client_that_goes_while_sending_is_named() -> None:
     with pytest.raises(BodyUnreadable) as caught:
         fingerprint_of(request)
     assert isinstance(caught.value.__cause__, UnreadablePostError)
+
+
+@pytest.mark.parametrize("plain", [True, False])
+def test_nor_does_a_body_go_unseen_that_an_async_server_hands_on_without_a_length(
+    plain: bool,
+) -> None:
+    """R7: a plain view would read it, so two of them must not be equal."""
+    scope = {"type": "http", "method": "POST", "path": "/", "query_string": b"", "headers": []}
+    http = ASGIRequest(scope, io.BytesIO(b"a body"))
+    request = http if plain else Request(http, parsers=[JSONParser()])
+    with pytest.raises(LengthRequired):
+        fingerprint(request=request, route="r", path_args={})
+    empty = ASGIRequest(scope, io.BytesIO(b""))
+    fingerprint(request=empty, route="r", path_args={})
 
 
 def test_a_body_in_chunks_without_a_length_is_refused_since_drf_would_see_none() -> None:
