@@ -96,6 +96,7 @@ class RequestSettler:
             called=claim.may_have_called(),
             about=claim.about,
             draft=claim.draft,
+            written=claim.written,
         )
 
     def is_final(self, error: BaseException) -> bool:
@@ -124,6 +125,7 @@ class RequestSettler:
             about=claim.about,
             refusal=True,
             draft=claim.draft,
+            written=claim.written,
         )
         if wrote:
             self._tell(claim, State.COMPLETED, error)

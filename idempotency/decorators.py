@@ -162,9 +162,9 @@ class _Exchange:
             if isinstance(found, acquire.Won):
                 claim = Claim(identity=self._identity, won=found, phases=self._phases)
                 return self._run(claim)
-            self._phases.roll_back()
             if not isinstance(found, values.InProgress) or patience.expired:
                 return self._from_ledger(found)
+            self._phases.roll_back()
             # Who waits for another's answer holds no connection meanwhile (R10).
             connections[conf.DATABASE].close()
             SYSTEM.wait(None, min(_POLL, patience.left()))
@@ -255,12 +255,12 @@ class _Exchange:
     # -- the answer of a key that was found --------------------------------------------------------------------------
 
     def _from_ledger(self, found: acquire.Acquired) -> HttpResponseBase:
-        if self._phases.is_open:
+        if isinstance(found, values.Reused | values.StillUnknown):
+            repeats.note_refusal(found, phases=self._phases)
+        else:
             self._phases.roll_back()
         if isinstance(found, values.Replay):
             self._require_still_allowed()
-        if isinstance(found, values.Reused | values.StillUnknown):
-            repeats.note_refusal(found)
         told = told_of(found)
         telemetry.emit(telemetry.KeyMet(self._identity.operation, told.word, told.key_id))
         if isinstance(told.answer, Exception):

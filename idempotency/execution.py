@@ -24,7 +24,7 @@ from django.db.transaction import TransactionManagementError
 from idempotency.conf import conf
 from idempotency.exceptions import CallUnknown, Fenced, LedgerUnavailable
 from idempotency.faultpoints import reach
-from idempotency.ledger import journal, queries, settlement
+from idempotency.ledger import queries, settlement
 from idempotency.ledger.claim import Claim, claim_scope
 
 T = TypeVar("T")
@@ -280,9 +280,7 @@ def _recover_called(
     error: BaseException | None,
     verdict: BaseException | None,
 ) -> Ended:
-    if claim.last_ending is not None:
-        sender, ending = claim.last_ending
-        journal.end(phases=claim.phases, key_id=claim.id, sender_id=sender, ending=ending)
+    claim.record_ending()
     if verdict is not None and settler.refused(claim, verdict):
         claim.phases.commit()
         return Settled()

@@ -1,7 +1,7 @@
 """That a caller came again is put on record for people: refused repeats, and replays where the host wants it."""
 
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from django.db import Error, connections
@@ -10,14 +10,19 @@ from django.http.response import HttpResponseBase
 from idempotency.clock import SYSTEM
 from idempotency.conf import conf
 from idempotency.ledger import history, values
-from idempotency.ledger.phases import phase
+from idempotency.ledger.phases import Phases, phase
 
 
-def note_refusal(found: values.Reused | values.StillUnknown) -> None:
-    """Record in what a refused repeat differed, or that it came too early."""
+def note_refusal(found: values.Reused | values.StillUnknown, *, phases: Phases) -> None:
+    """Record, in the transaction that found it, in what a refused repeat differed, or that it came too early."""
     differing = found.differing if isinstance(found, values.Reused) else []
     detail = {"differing": differing, "state": found.found.state}
-    _record(history.refused, found.found.id, detail)
+    try:
+        history.refused(connection=phases.connection, key_id=found.found.id, detail=detail)
+        phases.commit()
+    except Error:
+        # A record is not worth a 5xx.
+        phases.abandon()
 
 
 def note_replay(response: HttpResponseBase, *, key_id: uuid.UUID, request_id: str) -> None:
@@ -33,18 +38,17 @@ def note_replay(response: HttpResponseBase, *, key_id: uuid.UUID, request_id: st
         # Before it is closed, for then Django gives the connection back.
         try:
             detail = {"request_id": request_id[:100]} if request_id else {}
-            _record(history.replayed, key_id, detail)
+            _record_replay(key_id, detail)
         finally:
             close()
 
     response.close = record_and_close  # type: ignore[method-assign]
 
 
-def _record(write: Callable[..., None], key_id: uuid.UUID, detail: Mapping[str, Any]) -> None:
-    """Record it; a record is not worth a 5xx."""
+def _record_replay(key_id: uuid.UUID, detail: Mapping[str, Any]) -> None:
     try:
         with phase(using=conf.DATABASE) as phases:
-            write(connection=phases.connection, key_id=key_id, detail=detail)
+            history.replayed(connection=phases.connection, key_id=key_id, detail=detail)
     except Error:
         connections[conf.DATABASE].close()
 

@@ -1,14 +1,14 @@
 """Claiming a key: one atomic statement decides who runs, and everybody else learns why not (R8, R9).
 
 # Note [Claim]
-`k` is the row as this statement's snapshot sees it. Only where there is none does `l` try the identity's advisory lock,
-which a claim holds until its transaction ends, so that nobody ever waits for another's handler. What was committed
-after the snapshot, by whoever held the lock before, the function sees with a snapshot of its own.
+The row is read as the statement's snapshot sees it. Only where there is none does `idempotency_take` try the identity's
+advisory lock, which a claim holds until its transaction ends, so that nobody ever waits for another's handler. What was
+committed after the snapshot, by whoever held the lock before, the function sees with a snapshot of its own.
 
-    row in k                  somebody's key: expiry, fingerprint and state decide
-    no row, lock refused      a twin's claim that is not committed yet
-    no row, lock taken, free  claimed; the row is written later, see Note [Draft]
-    no row, lock taken        committed after the snapshot: ask again
+    a row                somebody's key: expiry, fingerprint and state decide
+    no row, took NULL    the lock is a twin's, whose claim is not committed yet
+    no row, took true    claimed; the row is written later, see Note [Draft]
+    no row, took false   committed after the snapshot: ask again
 """
 
 import uuid
@@ -58,10 +58,10 @@ def acquire(
     """
     for _ in range(_RACES):
         row = _claim(phases, identity)
-        if row["free"]:
+        if row["took"]:
             return _drafted(Draft(uuid7(), identity, fingerprint, origin, row["began"]))
         if row["id"] is None:
-            if not row["locked"]:
+            if row["took"] is None:
                 return InProgress(retry_after=1)
             continue
         answer = judge(row, fingerprint)
@@ -88,40 +88,30 @@ def _drafted(draft: Draft) -> Won:
 
 _COLUMNS = (
     "id, state, token, generation, deferred, fingerprint, fingerprint_parts, fingerprint_version, "
-    "fingerprint_secret, status, body, content_type, headers, note, resource, unfinished, journal_version, "
-    "settled_at"
+    "fingerprint_secret, status, body, content_type, headers, note, resource, watched, unfinished, journal_version"
 )
-_NAMES = (
-    *_COLUMNS.split(", "),
-    *("expired", "result_expired", "lapsed", "seconds", "locked", "began", "free", "idle"),
-)
+_NAMES = (*_COLUMNS.split(", "), "settled_for", "lease_left", "seconds", "began", "took", "idle")
 
+# Times are seconds, so that no time zone of the process has a part in them.
 _CLAIM = f"""
-WITH k AS MATERIALIZED (
-    SELECT {_COLUMNS},
-           NOT watched AND settled_at + %(key_ttl)s * interval '1 second' <= clock_timestamp() AS expired,
-           settled_at + %(result_ttl)s * interval '1 second' <= clock_timestamp() AS result_expired,
-           lease_until <= clock_timestamp() AS lapsed,
-           EXTRACT(epoch FROM COALESCE(lease_until, due_at, next_lookup_at) - clock_timestamp()) AS seconds
-    FROM idempotency_key WHERE key = %(key)s AND scope = %(scope)s AND operation = %(operation)s
-), l AS MATERIALIZED (
-    SELECT pg_try_advisory_xact_lock(%(lock)s) AS locked WHERE NOT EXISTS (SELECT FROM k)
-)
-SELECT k.*, l.locked, clock_timestamp() AS began,
-       CASE WHEN l.locked THEN NOT idempotency_key_exists(%(key)s, %(scope)s, %(operation)s) END AS free,
-       set_config('idle_in_transaction_session_timeout', %(idle)s, true) AS idle
-FROM (SELECT 1) AS one LEFT JOIN k ON true LEFT JOIN l ON true
+SELECT {_COLUMNS},
+    date_part('epoch', clock_timestamp() - settled_at) AS settled_for,
+    date_part('epoch', lease_until - clock_timestamp()) AS lease_left,
+    date_part('epoch', COALESCE(lease_until, due_at, next_lookup_at) - clock_timestamp()) AS seconds,
+    date_part('epoch', clock_timestamp()) AS began,
+    CASE WHEN id IS NULL THEN idempotency_take(%(lock)s, %(key)s, %(scope)s, %(operation)s) END AS took,
+    set_config('idle_in_transaction_session_timeout', %(idle)s, true) AS idle
+FROM (VALUES (1)) AS one LEFT JOIN idempotency_key
+    ON key = %(key)s AND scope = %(scope)s AND operation = %(operation)s
 """
 
 
 def _claim(phases: Phases, identity: Identity) -> dict[str, Any]:
-    parameters: dict[str, str | int | float] = {
+    parameters: dict[str, str | int] = {
         "scope": identity.scope,
         "operation": identity.operation,
         "key": identity.key,
         "lock": identity.lock_number(),
-        "key_ttl": conf.KEY_TTL,
-        "result_ttl": conf.RESULT_TTL,
         "idle": phases.idle_limit,
     }
     with phases.connection.cursor() as cursor:

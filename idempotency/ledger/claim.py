@@ -19,13 +19,13 @@ from idempotency.exceptions import (
     Misuse,
 )
 from idempotency.faultpoints import reach
-from idempotency.ledger import draft, history, journal
+from idempotency.ledger import draft, journal
 from idempotency.ledger.acquire import Won
 from idempotency.ledger.phases import Phases
-from idempotency.ledger.series import ending_of, next_rotation
+from idempotency.ledger.series import ending_of, freeze, next_rotation
 from idempotency.ledger.values import About, Identity
 from idempotency.resilience import Deadline, current_deadline, deadline_scope, journalled
-from idempotency.types import Downstream, Ending, OutsideRequest, OutsideResult, State
+from idempotency.types import Downstream, Ending, OutsideRequest, OutsideResult
 
 _REOPEN_ATTEMPTS = 4
 
@@ -45,6 +45,7 @@ class Claim:
         key, scope, operation: the identity.
         generation: which life of the key this is.
         draft: the key's row, while it may not be written yet (Note [Draft]).
+        written: whether the row has been written, by this claim or before it.
         called: whether this claim has committed a phase, for an outside call or as the begin of a deferred run: how it
             ends must then be written, it cannot be rolled back.
         resumed: whether an earlier run was applied in part, and this one is to finish it.
@@ -79,9 +80,11 @@ class Claim:
         self.missing = ""
         self.about = About(resource=won.resource)
         self.promised: Promise | None = None
-        self.last_ending: tuple[int, journal.StepEnding] | None = None
+        self.last_ending: tuple[journal.OpenSender, journal.StepEnding] | None = None
+        self.written = won.draft is None
         self._keyless = keyless
-        self._written = won.draft is None
+        # Whether the open phase holds nothing of the ledger's that could not be written again: Note [Phases].
+        self._alone = won.draft is not None
         self._clock = clock
         self._sends = 0
         self._called_steps: set[str] = set()
@@ -90,7 +93,7 @@ class Claim:
     @property
     def exists(self) -> bool:
         """Whether this key is to be kept; that of a request without one is only once there is something to keep."""
-        return self._written or not self._keyless
+        return self.written or not self._keyless
 
     def require_key(self) -> None:
         """Write the key's row now: other rows of the open phase are to refer to it (R4).
@@ -98,10 +101,10 @@ class Claim:
         Raises:
             Fenced: the key has another owner by now.
         """
-        if self.draft is not None and not self._written:
+        if self.draft is not None and not self.written:
             if not draft.write(phases=self.phases, draft=self.draft):
                 raise Fenced("The key has another owner by now.")
-            self._written = True
+            self.written = True
 
     # -- for handlers ------------------------------------------------------------------------------------------------
 
@@ -164,16 +167,17 @@ class Claim:
             generation=self.generation,
             step=step,
             rotation=next_rotation(earlier, downstream),
-            payload=journal.freeze(request),
+            payload=freeze(request),
             about=self.about,
             subject=str(subject),
             downstream=downstream,
             send_within=max(0.0, self.deadline.left()),
             draft=self.draft,
         )
-        self.called = self._written = True
+        self.called = self.written = True
         self.draft = None
-        self.last_ending = (sender.id, journal.StepEnding(Ending.NOT_SENT, 0))
+        self.last_ending = (sender, journal.StepEnding(Ending.NOT_SENT, 0))
+        self._alone = False
         self.phases.commit()
         reach("after_phase1")
         return self._send(sender, send)
@@ -182,13 +186,25 @@ class Claim:
 
     def begin_effects(self) -> None:
         """Begin the handler's own writes in the open phase."""
-        self.phases.begin_effects(alone=self.draft is not None)
+        self.phases.begin_effects(alone=self._alone)
 
     def undo_effects(self) -> None:
-        """Undo the handler's own writes, and its row where that was one of them."""
-        self.phases.undo_effects()
+        """Undo the handler's own writes, and its row where that was one of them; what the last call came to stays."""
+        undone = self.phases.undo_effects()
         if self.draft is not None:
-            self._written = False
+            self.written = False
+        elif undone and self._alone:
+            self.record_ending()
+
+    def record_ending(self) -> bool:
+        """Write in the open phase what the last call came to; return whether this claim may still write to the key."""
+        return self.last_ending is None or journal.end(
+            phases=self.phases,
+            key_id=self.id,
+            token=self.token,
+            sender=self.last_ending[0],
+            ending=self.last_ending[1],
+        )
 
     def may_have_called(self) -> bool:
         """Whether the key can have a journal, from this claim or an earlier one."""
@@ -247,38 +263,22 @@ class Claim:
             Fenced: the key has another owner; the ending is committed all the same.
             LedgerUnavailable: the database cannot be reached; the step stays open and is reconciled.
         """
-        self.last_ending = (sender.id, ending)
+        self.last_ending = (sender, ending)
         for number in range(_REOPEN_ATTEMPTS):
             try:
                 self.phases.open()
-                after = journal.end(
-                    phases=self.phases, key_id=self.id, sender_id=sender.id, ending=ending
-                )
+                owned = self.record_ending()
                 break
             except Error:
                 self.phases.abandon()
                 self._clock.wait(None, self._clock.uniform(0, 0.1 * 2**number))
         else:
             raise LedgerUnavailable("The call has ended, but its ending could not be recorded.")
-        if after is not None and after.owned_by(self.token):
-            self.begin_effects()
-            return
-        state = after.state if after else "purged"
-        told_otherwise = state in (State.COMPLETED, State.RELEASED, "purged")
-        if (
-            ending.ending is Ending.APPLIED
-            and told_otherwise
-            and (not after or after.newly_applied)
-        ):
-            history.late_news(
-                connection=self.phases.connection,
-                key_id=self.id,
-                state=state,
-                actor="superseded sender",
-                detail={"reference": ending.reference, "downstream_key": sender.downstream_key},
-            )
-        self.phases.commit()
-        raise Fenced("The key has another owner by now.")
+        if not owned:
+            self.phases.commit()
+            raise Fenced("The key has another owner by now.")
+        self._alone = True
+        self.begin_effects()
 
 
 _CURRENT: ContextVar[Claim | None] = ContextVar("idempotency_claim", default=None)

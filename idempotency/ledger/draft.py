@@ -11,12 +11,15 @@ every statement that may be the first is an upsert whose UPDATE is fenced like a
 
 import uuid
 from dataclasses import dataclass, field
-from datetime import datetime
 from typing import Any
+
+from django.db.backends.base.base import BaseDatabaseWrapper
 
 from idempotency.conf import conf
 from idempotency.ledger.phases import Phases
-from idempotency.ledger.values import Fingerprint, Identity
+from idempotency.ledger.values import About, Fingerprint, Identity, Settlement
+from idempotency.ledger.writing import announce, answer_parameters, settled_parameters
+from idempotency.types import Answer
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +47,8 @@ class Draft:
     identity: Identity
     fingerprint: Fingerprint
     origin: Origin = field(default_factory=Origin)
-    began: datetime | None = None
-    """The database's time of the claim; None where the database was not asked."""
+    began: float | None = None
+    """The database's time of the claim, in seconds since 1970; None where it was not asked."""
 
     def parameters(self) -> dict[str, Any]:
         """Return the parameters of `VALUES` and `LEASE_END`."""
@@ -66,7 +69,7 @@ COLUMNS = (
     "accepted, request_id, traceparent, created_at, claimed_at, token, deferred, unfinished, watched, lookups, "
     "needs_person_reason"
 )
-_BEGAN = "COALESCE(%(began)s::timestamptz, clock_timestamp())"
+_BEGAN = "COALESCE(to_timestamp(%(began)s), clock_timestamp())"
 VALUES = (
     "%(id)s, %(scope)s, %(operation)s, %(key)s, 1, %(digest)s, %(parts)s, %(version)s, %(secret)s, "
     f"%(accepted)s, %(request_id)s, %(traceparent)s, {_BEGAN}, {_BEGAN}, 1, false, false, false, 0, "
@@ -88,6 +91,45 @@ def write(*, phases: Phases, draft: Draft) -> bool:
     with phases.connection.cursor() as cursor:
         cursor.execute(_WRITE, draft.parameters())
         return bool(cursor.rowcount == 1)
+
+
+INSERT_COMPLETED = f"""
+INSERT INTO idempotency_key AS k ({COLUMNS}, state, call_begun, journal_version, status, body, content_type,
+    headers, note, resource, reference, summary, settled_at, settled_by, evidence)
+VALUES ({VALUES}, 'completed', false, 0, %(status)s, %(body)s, %(content_type)s,
+    %(headers)s, %(note)s, %(resource)s, %(reference)s, %(summary)s, clock_timestamp(), %(by)s, %(evidence)s)
+"""
+
+_COMPLETE = f"""
+{INSERT_COMPLETED} {CONFLICT} DO NOTHING
+RETURNING date_part('epoch', k.settled_at - k.created_at)
+"""
+
+
+def complete(
+    *,
+    connection: BaseDatabaseWrapper,
+    draft: Draft,
+    answer: Answer,
+    settlement: Settlement,
+    about: About,
+) -> bool:
+    """Insert the row with its answer, as settled; return whether it was free."""
+    parameters = (
+        answer_parameters(answer)
+        | about.parameters()
+        | settled_parameters(draft.id, 1, settlement)
+        | draft.parameters()
+    )
+    with connection.cursor() as cursor:
+        cursor.execute(_COMPLETE, parameters)
+        row = cursor.fetchone()
+    if row is None:
+        return False
+    identity, request_id = draft.identity, parameters["request_id"]
+    told = (draft.id, identity.operation, "completed", identity.key, request_id, False, row[0], "")
+    announce(connection, told, by=settlement.by)
+    return True
 
 
 def fingerprint_parameters(fingerprint: Fingerprint) -> dict[str, Any]:

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from idempotency.exceptions import Fenced, Misuse
+from idempotency.exceptions import Fenced
 from idempotency.ledger import draft as drafts
-from idempotency.ledger import sealing, storable
+from idempotency.ledger import history, sealing, storable
 from idempotency.ledger.draft import Draft
 from idempotency.ledger.phases import Phases
 from idempotency.ledger.process import current_process
@@ -217,33 +217,21 @@ class StepEnding:
         return {name: value for name, value in kept.items() if value}
 
 
-@dataclass(frozen=True, slots=True)
-class KeyAfter:
-    """The key as the ending of a step found and locked it."""
-
-    state: str
-    token: int
-    newly_applied: bool
-    """Whether this ending is the first evidence that the step was applied."""
-
-    def owned_by(self, token: int) -> bool:
-        """Whether the claim with that token may still write to the key."""
-        return self.token == token and self.state == State.IN_PROGRESS
-
-
 def end(
-    *, phases: Phases, key_id: uuid.UUID, sender_id: int, ending: StepEnding
-) -> KeyAfter | None:
+    *, phases: Phases, key_id: uuid.UUID, token: int, sender: OpenSender, ending: StepEnding
+) -> bool:
     """Lock the key, then write the sender's ending, whoever holds the token: an ending is evidence.
 
-    Returns: the key's owner and state now, or None where the key has been purged.
+    Where it is news to somebody who was told otherwise, or the key has been purged, a person is called (R39).
+
+    Returns: whether the claim with that token may still write to the key.
     """
     with phases.connection.cursor() as cursor:
         cursor.execute(
             _END,
             {
                 "key": key_id,
-                "sender": sender_id,
+                "sender": sender.id,
                 "ending": ending.ending,
                 "attempts": ending.attempts,
                 "evidence": storable.as_json(ending.evidence()),
@@ -253,8 +241,17 @@ def end(
                 "idle": phases.idle_limit,
             },
         )
-        row = cursor.fetchone()
-    return KeyAfter(row[0], row[1], row[2] > 0) if row else None
+        state, owner, newly_applied, _ = cursor.fetchone() or ("purged", None, 1, None)
+    told_otherwise = state in (State.COMPLETED, State.RELEASED, "purged")
+    if ending.ending is Ending.APPLIED and newly_applied and told_otherwise:
+        history.late_news(
+            connection=phases.connection,
+            key_id=key_id,
+            state=state,
+            actor="superseded sender",
+            detail={"reference": ending.reference, "downstream_key": sender.downstream_key},
+        )
+    return owner == token and state == State.IN_PROGRESS
 
 
 _END = """
@@ -273,17 +270,3 @@ WITH k AS (
 )
 SELECT state, token, (SELECT count(*) FROM a), set_config('idle_in_transaction_session_timeout', %(idle)s, true) FROM k
 """
-
-
-def freeze(request: bytes | Mapping[str, Any]) -> bytes:
-    """Return a request as the bytes that every send of the step repeats.
-
-    Raises:
-        Misuse: it holds a value that JSON cannot carry exactly.
-    """
-    if isinstance(request, bytes):
-        return request
-    try:
-        return json.dumps(request, sort_keys=True, allow_nan=False, separators=(",", ":")).encode()
-    except (TypeError, ValueError) as error:
-        raise Misuse(f"An outside request must be bytes or plain JSON: {error}") from error

@@ -1,9 +1,13 @@
 """The transactions of one claim (R13): open while the handler works, closed while it calls outside.
 
 # Note [Phases]
-A claim opens a transaction; the handler runs in it, inside a savepoint. An outside call commits it first, calls with
-no transaction open, and opens the next one when the call has ended. So a handler cannot talk to the network inside a
-transaction: by then there is none.
+A claim opens a transaction, and the handler runs in it. An outside call commits it first, calls with no transaction
+open, and opens the next one when the call has ended. So a handler cannot talk to the network inside a transaction: by
+then there is none.
+
+The handler's writes are undone with their transaction, and what the ledger needs to keep is written again in the next
+one: how the last call ended, or nothing yet (Note [Draft]). Only where a claim has changed a row that was there before
+it, a savepoint stands between the two.
 """
 
 import logging
@@ -82,8 +86,8 @@ class Phases:
         """Begin the handler's own writes, which can be undone for themselves.
 
         Args:
-            alone: the ledger has written nothing in this phase, so that it takes no savepoint: to undo them is to
-                undo the phase.
+            alone: the ledger has written nothing in this phase that it could not write again, so that it takes no
+                savepoint: to undo them is to undo the phase.
         """
         if not alone:
             effects = transaction.atomic(using=self._using)
@@ -108,17 +112,18 @@ class Phases:
         if effects is not None:
             effects.__exit__(None, None, None)
 
-    def undo_effects(self) -> None:
-        """Undo the handler's writes; what the ledger wrote before them stays, and the phase is open still."""
+    def undo_effects(self) -> bool:
+        """Undo the handler's writes; a phase is open still. Return whether it is another one, begun anew."""
         if not self._at_work:
-            return
+            return False
         self._at_work = False
         effects, self._effects = self._effects, None
         if effects is not None:
             effects.__exit__(_Undo, _Undo(), None)
-            return
+            return False
         self._end_by_undoing()
         self.open()
+        return True
 
     def require_own(self) -> None:
         """Refuse an outside call unless this claim's phase is the innermost transaction.

@@ -1,8 +1,26 @@
-"""A series of sends: under which downstream key it may go, and what its end is evidence of (R22, R23)."""
+"""A series of sends: what it repeats, under which downstream key, and what its end is evidence of (R22, R23)."""
 
-from idempotency.exceptions import CallError, CallFailed, CallRejected, CallUnknown
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from idempotency.exceptions import CallError, CallFailed, CallRejected, CallUnknown, Misuse
 from idempotency.ledger.journal import Recorded, StepEnding
 from idempotency.types import Downstream, Ending
+
+
+def freeze(request: bytes | Mapping[str, Any]) -> bytes:
+    """Return a request as the bytes that every send of the step repeats.
+
+    Raises:
+        Misuse: it holds a value that JSON cannot carry exactly.
+    """
+    if isinstance(request, bytes):
+        return request
+    try:
+        return json.dumps(request, sort_keys=True, allow_nan=False, separators=(",", ":")).encode()
+    except (TypeError, ValueError) as error:
+        raise Misuse(f"An outside request must be bytes or plain JSON: {error}") from error
 
 
 def next_rotation(earlier: Recorded | None, downstream: Downstream) -> int:

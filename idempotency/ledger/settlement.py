@@ -33,13 +33,6 @@ _COMPLETED = f"""
     note = %(note)s, {SET_ABOUT}, {SETTLED}
 """
 
-_INSERT_COMPLETED = f"""
-INSERT INTO idempotency_key AS k ({drafts.COLUMNS}, state, call_begun, journal_version, status, body, content_type,
-    headers, note, resource, reference, summary, settled_at, settled_by, evidence)
-VALUES ({drafts.VALUES}, 'completed', false, 0, %(status)s, %(body)s, %(content_type)s,
-    %(headers)s, %(note)s, %(resource)s, %(reference)s, %(summary)s, clock_timestamp(), %(by)s, %(evidence)s)
-"""
-
 
 def complete(
     *,
@@ -53,15 +46,21 @@ def complete(
     refusal: bool = False,
     over_open: bool = False,
     draft: Draft | None = None,
+    written: bool = False,
 ) -> bool:
     """Settle the key with its final answer.
 
     Args:
         draft: the key's row, where it may not be written yet: then it is written with the answer.
+        written: an earlier statement of this transaction has written it, unless a savepoint undid that.
         called: whether the key may have a journal; if not, only a key without one is completed.
         refusal: the answer says that nothing was done, so nothing may have been applied.
         over_open: a person closes the key although a sender may still act; it has to be watched then (R37).
     """
+    if draft is not None and not written:
+        return drafts.complete(
+            connection=connection, draft=draft, answer=answer, settlement=settlement, about=about
+        )
     guard = f"NOT EXISTS ({OPEN_STEP})" if called else "NOT k.call_begun"
     if over_open:
         guard = "true"
@@ -76,7 +75,7 @@ def complete(
     if draft is None:
         sql = f"UPDATE idempotency_key AS k {change}"
     else:
-        sql = f"{_INSERT_COMPLETED} {drafts.CONFLICT} DO UPDATE {change}"
+        sql = f"{drafts.INSERT_COMPLETED} {drafts.CONFLICT} DO UPDATE {change}"
         parameters |= draft.parameters()
     return settle(connection, sql, parameters, by=settlement.by)
 

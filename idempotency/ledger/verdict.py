@@ -4,6 +4,7 @@ import json
 from dataclasses import dataclass
 from typing import Any, assert_never
 
+from idempotency.conf import conf
 from idempotency.ledger import sealing
 from idempotency.ledger.values import (
     Fingerprint,
@@ -29,25 +30,31 @@ class Claimable:
 def judge(row: dict[str, Any], fingerprint: Fingerprint) -> Claimable | Replay | Refusal:
     """Decide in the order of R9: past its time to live, another request, answer expired, state."""
     found = found_in(row)
-    if row["expired"]:
+    if not row["watched"] and _settled_for(row, conf.KEY_TTL):
         return Claimable(new_generation=True)
     version, secret = row["fingerprint_version"], row["fingerprint_secret"]
     digest, parts = bytes(row["fingerprint"]), bytes(row["fingerprint_parts"])
     if not fingerprint.matches(version=version, secret_name=secret, digest=digest):
         return Reused(found, fingerprint.differing(parts, version=version, secret_name=secret))
-    if row["deferred"] and row["status"] is not None and not row["result_expired"]:
+    result_expired = _settled_for(row, conf.RESULT_TTL)
+    if row["deferred"] and row["status"] is not None and not result_expired:
         return _stored(row, found)
     match found.state:
         case State.COMPLETED:
-            return ResultExpired(found) if row["result_expired"] else _stored(row, found)
+            return ResultExpired(found) if result_expired else _stored(row, found)
         case State.RELEASED:
             return Claimable()
         case State.UNKNOWN:
             return Claimable() if row["unfinished"] else StillUnknown(found)
         case State.IN_PROGRESS:
-            return StillUnknown(found) if row["lapsed"] else InProgress(1, found)
+            lapsed = row["lease_left"] is not None and row["lease_left"] <= 0
+            return StillUnknown(found) if lapsed else InProgress(1, found)
         case _:
             assert_never(found.state)
+
+
+def _settled_for(row: dict[str, Any], seconds: float) -> bool:
+    return row["settled_for"] is not None and row["settled_for"] >= seconds
 
 
 def _stored(row: dict[str, Any], found: Found) -> Replay | ResultUnavailable:

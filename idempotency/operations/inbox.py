@@ -181,6 +181,7 @@ class _MessageSettler:
             called=claim.may_have_called(),
             about=claim.about,
             draft=claim.draft,
+            written=claim.written,
         )
 
     def is_final(self, error: BaseException) -> bool:

@@ -81,7 +81,7 @@ class Subject:
             send_within=20,
         )
         ended = journal.StepEnding(ending, 1, record={"id": "r"})
-        journal.end(phases=self.phases, key_id=key.id, sender_id=sender.id, ending=ended)
+        journal.end(phases=self.phases, key_id=key.id, token=key.token, sender=sender, ending=ended)
 
     def promise(self) -> bool:
         done = settlement.promise(**self.own(), answer=ANSWER)

@@ -10,6 +10,7 @@ import pytest
 from django.conf import LazySettings
 
 from idempotency.models import Key, Sender, Step
+from idempotency.telemetry import Event, subscribe
 from tests.contract.simulator_process import Gateway, running
 from tests.integration.payments.conftest import Shop
 
@@ -74,9 +75,12 @@ def test_r24_one_layer_retries_and_the_journal_knows_each_send(
 ) -> None:
     if kind is not None:
         simulator.add_fault(kind, PATH, times=times)
+    heard: list[Event] = []
+    unsubscribe = subscribe(Event, heard.append)
     answer = shop.pay(key="k1")
+    unsubscribe()
     ends = (answer.status_code, len(sends(simulator)), len(simulator.effects()))
-    assert ends == (keyed_ends if keyed else unkeyed_ends)
+    assert ends == (keyed_ends if keyed else unkeyed_ends), heard
     assert journalled_sends() == len(sends(simulator))
     assert {send["idempotency_key"] for send in sends(simulator)} == {
         Step.objects.get().downstream_key
