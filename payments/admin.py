@@ -62,6 +62,11 @@ class MoneyAdmin(ConsoleAdmin):
         """Return the amount with its currency."""
         return shown(row.amount, row.currency)
 
+    @admin.display(description="id")
+    def number(self, row: Any) -> str:
+        """Return as much of the id as tells rows apart; the row's own page has all of it."""
+        return f"{str(row.pk)[:8]}…"
+
     @admin.display(description="key")
     def key(self, row: Any) -> str:
         """Return a link to the key under which the row was made, which may have been purged."""
@@ -101,7 +106,7 @@ class PaymentAdmin(MovingAdmin):
     """Charges."""
 
     list_display = (
-        "id", "merchant", "order_id", "money", "status", "gateway_reference", "made", "key"
+        "number", "merchant", "order_id", "money", "status", "gateway_reference", "made", "key"
     )  # fmt: skip
     list_filter = ("status", "merchant")
     list_select_related = ("merchant",)
@@ -150,7 +155,7 @@ def _warn(request: HttpRequest, payments: Iterable[Payment]) -> None:
 class RefundAdmin(MovingAdmin):
     """Refunds."""
 
-    list_display = ("id", "payment", "money", "status", "gateway_reference", "made", "key")
+    list_display = ("number", "payment", "money", "status", "gateway_reference", "made", "key")
     list_filter = ("status",)
     list_select_related = ("payment",)
     sought = ("gateway_reference", "payment__order_id")
@@ -166,7 +171,7 @@ class PayoutAdmin(MovingAdmin):
     """Payouts."""
 
     list_display = (
-        "id", "merchant", "money", "destination", "status", "gateway_reference", "made", "key"
+        "number", "merchant", "money", "destination", "status", "gateway_reference", "made", "key"
     )  # fmt: skip
     list_filter = ("status", "merchant")
     list_select_related = ("merchant",)
@@ -177,7 +182,7 @@ class PayoutAdmin(MovingAdmin):
 class ReceiptAdmin(MovingAdmin):
     """Receipts."""
 
-    list_display = ("id", "payment", "email", "status", "issued_at", "made", "key")
+    list_display = ("number", "payment", "email", "status", "issued_at", "made", "key")
     list_filter = ("status",)
     list_select_related = ("payment",)
     sought = ("payment__order_id",)
@@ -187,7 +192,7 @@ class ReceiptAdmin(MovingAdmin):
 class TransferAdmin(MoneyAdmin):
     """Local transfers."""
 
-    list_display = ("id", "merchant", "from_account", "to_account", "money", "made", "key")
+    list_display = ("number", "merchant", "from_account", "to_account", "money", "made", "key")
     list_filter = ("merchant",)
     list_select_related = ("merchant", "from_account", "to_account")
 

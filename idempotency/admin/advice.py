@@ -108,7 +108,7 @@ ADVICE = {
         "good",
         "It was refused, by our rules or by the other side, and nothing happened. Repeats get the same refusal.",
         "It was refused and nothing was charged. For another try use a new key.",
-        "Nothing. The stored answer says why it was refused.",
+        "Nothing. The timeline says why it was refused, or the stored answer does.",
     ),
     Situation.GAVE_UP: Advice(
         "gave up",

@@ -7,9 +7,10 @@ from django.apps import apps
 from django.contrib import admin
 from django.core.paginator import Paginator
 from django.db.models import Model, QuerySet
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 from django.utils.module_loading import import_string
+from django.utils.text import capfirst
 
 from idempotency.conf import conf
 
@@ -75,6 +76,13 @@ class ConsoleAdmin(_Base):
     def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         """Refuse: rows leave by the purge."""
         return False
+
+    def changelist_view(
+        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        """Show the list under its own name: nothing on it is selected."""
+        title = capfirst(self.opts.verbose_name_plural)
+        return super().changelist_view(request, {"title": title, **(extra_context or {})})
 
     def to_overview(self) -> tuple[str, str]:
         """Return the way to the overview, as a list shows it."""

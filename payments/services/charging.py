@@ -101,6 +101,11 @@ def record_charge(*, payment: Payment, charge: Movement) -> Payment:
 
 
 def _begin(merchant: Merchant, order: PaymentOrder, claim: Claim) -> Payment:
+    # First, so that a refusal is found by the order too.
+    claim.link(
+        reference=order.order_id,
+        summary=f"Charge of {shown(order.amount, order.currency)} for order {order.order_id}",
+    )
     try:
         payment, new = Payment.objects.made_once(
             claim=claim,
@@ -117,11 +122,7 @@ def _begin(merchant: Merchant, order: PaymentOrder, claim: Claim) -> Payment:
     if not new:
         with verdicts():
             payment.move("pending")
-    claim.link(
-        resource=payment.get_absolute_url(),
-        reference=payment.order_id,
-        summary=f"Charge of {shown(payment.amount, payment.currency)} for order {payment.order_id}",
-    )
+    claim.link(resource=payment.get_absolute_url())
     return payment
 
 

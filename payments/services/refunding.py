@@ -31,15 +31,16 @@ def request_refund(*, payment: Payment, order: RefundOrder, claim: Claim) -> Ref
         NotRefundable: the payment has not succeeded.
         RefundTooLarge: less is left, counting refunds that are under way or may have happened.
     """
+    # First, so that a refusal is found by the order too.
+    claim.link(
+        resource=f"{payment.get_absolute_url()}refunds/",
+        reference=payment.order_id,
+        summary=f"Refund of {shown(order.amount, payment.currency)} for order {payment.order_id}",
+    )
     with verdicts():
         refund, _ = Refund.objects.made_once(
             claim=claim, payment=payment, amount=order.amount, reason=order.reason
         )
-    claim.link(
-        resource=f"{payment.get_absolute_url()}refunds/",
-        reference=payment.order_id,
-        summary=f"Refund of {shown(refund.amount, payment.currency)} for order {payment.order_id}",
-    )
     return refund
 
 

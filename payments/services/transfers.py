@@ -30,6 +30,10 @@ def transfer(*, merchant: Merchant, order: TransferOrder, claim: Claim) -> Trans
     source, target = _locked(merchant, order)
     if source.currency != target.currency:
         raise CurrenciesDiffer
+    # First, so that a refusal says what was refused.
+    claim.link(
+        summary=f"Transfer of {shown(order.amount, source.currency)} from {source.name} to {target.name}"
+    )
     made, new = Transfer.objects.made_once(
         claim=claim,
         merchant=merchant,
@@ -40,11 +44,7 @@ def transfer(*, merchant: Merchant, order: TransferOrder, claim: Claim) -> Trans
     )
     if new:
         _move(source, target, order.amount)
-    claim.link(
-        resource=made.get_absolute_url(),
-        reference=str(made.pk),
-        summary=f"Transfer of {shown(made.amount, made.currency)} from {source.name} to {target.name}",
-    )
+    claim.link(resource=made.get_absolute_url(), reference=str(made.pk))
     return made
 
 

@@ -36,7 +36,8 @@ def paid(shop: Shop, fake: FakeGateway) -> Payment:
 
 @pytest.mark.parametrize("name", LISTS)
 def test_every_list_is_shown_and_changes_nothing(console: Client, paid: Payment, name: str) -> None:
-    assert console.get(f"/admin/payments/{name}/").status_code == 200
+    page = console.get(f"/admin/payments/{name}/")
+    assert f"<h1>{name.capitalize()}s</h1>" in page.content.decode()
     assert console.get(f"/admin/payments/{name}/add/").status_code == 403
 
 
@@ -155,6 +156,9 @@ def test_a_refusal_says_why_without_the_stored_answer(
     text = page.content.decode()
     assert "<b>409 refund-too-large</b>" in text
     assert '<a href="/problems/refund-too-large/">' in text
+    # It made no row, and is found by the order all the same.
+    listed = console.get("/admin/idempotency/key/", {"q": "881"}).content.decode()
+    assert "Refund of 999.99 UAH for order 881" in listed
 
 
 def test_a_list_shows_the_status_that_the_api_shows(
