@@ -1,7 +1,7 @@
 """What is heard from the other side without having asked: an event, a statement (R37, R39).
 
-It never settles a key by itself. It makes a look-up come at once, and find what it looks for; and what contradicts a
-settlement is put on record and shown to a person.
+It never settles a key by itself. It makes a look-up come at once, and find what it looks for; it is evidence against a
+run that would end as if nothing had happened; and what contradicts a settlement is put on record and shown to a person.
 """
 
 import uuid
@@ -12,19 +12,31 @@ from django.db import connections
 
 from idempotency import tracing
 from idempotency.conf import conf
-from idempotency.ledger import history, storable
-from idempotency.types import News, State
+from idempotency.ledger import history, sealing, storable
+from idempotency.types import News, OutsideResult, State
 
 
-def heard_of(*, key_id: uuid.UUID, step: str, reference: str) -> State | None:
-    """Note under which id the other side knows a step, and look an unknown key up at once; in the open transaction.
+def heard_of(
+    *, key_id: uuid.UUID, step: str, reference: str, result: OutsideResult | None = None
+) -> State | None:
+    """Note what the other side says of a step, and look an unknown key up at once; in the open transaction.
+
+    Args:
+        reference: the other side's id of it, or "".
+        result: it happened, and this is what a call would have returned. While the key is in progress that is put on
+            record, so that no run of it ends as if nothing had happened, and none makes it again.
 
     Returns: the key's state, or None where the key has been purged.
     """
+    parameters = {
+        "key": key_id,
+        "step": step,
+        "reference": storable.text(reference)[:200],
+        "applied": result is not None,
+        "result": None if result is None else sealing.seal_json(storable.as_json(result.record)),
+    }
     with connections[conf.DATABASE].cursor() as cursor:
-        cursor.execute(
-            _HEARD, {"key": key_id, "step": step, "reference": storable.text(reference)[:200]}
-        )
+        cursor.execute(_HEARD, parameters)
         row = cursor.fetchone()
     if row is None:
         return None
@@ -36,13 +48,20 @@ def heard_of(*, key_id: uuid.UUID, step: str, reference: str) -> State | None:
 _HEARD = """
 WITH k AS (
     UPDATE idempotency_key SET
-        next_lookup_at = CASE WHEN state = 'unknown' THEN clock_timestamp() ELSE next_lookup_at END
+        next_lookup_at = CASE WHEN state = 'unknown' THEN clock_timestamp() ELSE next_lookup_at END,
+        due_at = CASE WHEN %(applied)s AND due_at IS NOT NULL THEN clock_timestamp() ELSE due_at END,
+        journal_version = journal_version + (%(applied)s AND state = 'in_progress')::int
     WHERE id = %(key)s
-    RETURNING id, generation, state, traceparent
+    RETURNING id, generation, state, traceparent, %(applied)s AND state = 'in_progress' AS applied
 ), s AS (
-    UPDATE idempotency_step AS s SET reference = %(reference)s
-    FROM k WHERE s.key_id = k.id AND s.generation = k.generation AND s.name = %(step)s
-        AND s.applied_at IS NULL AND s.reference = ''
+    UPDATE idempotency_step AS s SET
+        reference = COALESCE(NULLIF(s.reference, ''), %(reference)s),
+        applied_at = CASE WHEN k.applied THEN clock_timestamp() END,
+        result = CASE WHEN k.applied THEN %(result)s::jsonb END
+    FROM k WHERE s.key_id = k.id AND s.generation = k.generation AND s.name = %(step)s AND s.applied_at IS NULL
+        AND s.rotation = (
+            SELECT max(t.rotation) FROM idempotency_step AS t
+            WHERE t.key_id = k.id AND t.generation = k.generation AND t.name = %(step)s)
 )
 SELECT state, traceparent FROM k
 """

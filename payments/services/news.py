@@ -112,8 +112,9 @@ def _find(event: Event) -> Row | None:
 
 
 def _tell_the_ledger(row: Row, event: Event) -> State | None:
-    known = event.gateway_id if isinstance(event.said, Applied) else ""
-    return heard_of(key_id=row.key_id, step=_STEPS[event.kind], reference=known)
+    result = event.said.result if isinstance(event.said, Applied) else None
+    known = event.gateway_id if result else ""
+    return heard_of(key_id=row.key_id, step=_STEPS[event.kind], reference=known, result=result)
 
 
 # -- what is written ---------------------------------------------------------------------------------------------------

@@ -18,10 +18,12 @@ from django.db import connection
 from django.test import Client
 from rest_framework.test import APIClient
 
+from idempotency.exceptions import CallFailed
 from idempotency.models import Event, Key
-from idempotency.operations import NotNow, run_again
+from idempotency.operations import NotNow, run_again, runner
 from idempotency.types import Applied, OutsideResult
 from payments import services
+from payments.gateway import using
 from payments.gateway.fake import Act, FakeGateway
 from payments.models import Payment, Refund
 from tests.integration.payments.conftest import Shop, settle_unknown
@@ -380,6 +382,59 @@ def test_a_refund_that_happened_after_all_and_no_longer_fits_is_raised(
     abandoned.refresh_from_db()
     assert abandoned.status == "abandoned"
     assert [alarm["gateway_reference"] for alarm in alarms()] == ["re_late"]
+
+
+@pytest.mark.parametrize("keyed", [True, False])
+def test_r39_told_while_a_refund_waits_for_its_next_run_it_is_not_made_again(
+    shop: Shop, keyed: bool
+) -> None:
+    """A look-up had not found it, longer than the gateway had promised."""
+    fake = FakeGateway(keyed=keyed, settling_time=0)
+    with using(fake):
+        payment = Payment.objects.get(pk=shop.pay().json()["id"])
+        promised = shop.post(f"/api/payments/{payment.pk}/refunds/", {"amount": 1200})
+        fake.next(Act.LOSE_ANSWER)
+        runner.run()
+        fake.hidden = True
+        settle_unknown()
+        assert Key.objects.get(deferred=True).due_at is not None
+        made = fake.effects[1]
+        event = told(Refund.objects.get(), "succeeded", gateway_id=made.id)
+        assert send(event).status_code == 200
+
+        cancelled = shop.client.post(f"{promised['Location']}cancel/")
+        assert cancelled.status_code == 409
+        runner.run()
+        answer = shop.client.get(promised["Location"]).json()
+        assert answer["result"]["gateway_reference"] == made.id
+        assert len(fake.effects) == 2
+
+
+@pytest.mark.parametrize("keyed", [True, False])
+def test_r39_told_while_a_later_run_fails_nobody_hears_that_nothing_happened(
+    shop: Shop, keyed: bool
+) -> None:
+    """The event is about an earlier run, and comes in the middle of one that is refused."""
+    fake = FakeGateway(keyed=keyed, settling_time=0)
+    with using(fake):
+        fake.next(Act.LOSE_ANSWER)
+        shop.pay(key="k1")
+        fake.hidden = True
+        settle_unknown()
+        assert Key.objects.get().state == "released"
+        (charge,) = fake.effects
+
+        def tell_and_refuse(_: Any) -> Any:
+            event = told(Payment.objects.get(), "succeeded", gateway_id=charge.id)
+            assert send(event).status_code == 200
+            raise CallFailed("It was not sent.")
+
+        fake.charge = tell_and_refuse  # type: ignore[method-assign]
+        assert shop.pay(key="k1").status_code == 504
+        settle_unknown()
+        answer = shop.pay(key="k1")
+    assert (answer.status_code, answer.json()["gateway_reference"]) == (201, charge.id)
+    assert fake.effects == [charge]
 
 
 # -- who may tell ------------------------------------------------------------------------------------------------------
