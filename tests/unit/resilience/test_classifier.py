@@ -27,7 +27,6 @@ import valkey.exceptions
 from idempotency import exceptions as ours
 from idempotency.resilience import register_error
 from idempotency.resilience.classifier import Classification, classify
-from idempotency.resilience.registry import _REGISTERED
 from idempotency.resilience.signs import signs_of
 from idempotency.resilience.table import TABLE, Evidence, Row, Vote
 from idempotency.resilience.tabledoc import render
@@ -402,17 +401,15 @@ def test_r24_a_circle_of_causes_ends() -> None:
     assert seen(first).outcome is FATAL
 
 
-def test_r24_hosts_register_types_and_their_subclasses() -> None:
+def test_r24_hosts_register_types_and_their_subclasses(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("idempotency.resilience.registry._REGISTERED", {})
     root = foreign("host.sdk", "HostError")
     leaf = foreign("host.sdk", "HostBusy", root)
     assert seen(leaf("no")).outcome is FATAL
-    try:
-        register_error(
-            root, reason="host-busy", outcome=TRANSIENT, says=Evidence.NOT_EXECUTED, vote=Vote.NONE
-        )
-        found = seen(leaf("no"), left=True)
-    finally:
-        _REGISTERED.clear()
+    register_error(
+        root, reason="host-busy", outcome=TRANSIENT, says=Evidence.NOT_EXECUTED, vote=Vote.NONE
+    )
+    found = seen(leaf("no"), left=True)
     assert (found.outcome, found.maybe_applied, found.reason, found.vote) == (
         TRANSIENT,
         False,
