@@ -106,7 +106,7 @@ class PaymentAdmin(MovingAdmin):
     """Charges."""
 
     list_display = (
-        "number", "merchant", "order_id", "money", "status", "gateway_reference", "made", "key"
+        "number", "merchant", "order_id", "money", "status", "made", "key", "gateway_reference"
     )  # fmt: skip
     list_filter = ("status", "merchant")
     list_select_related = ("merchant",)
@@ -155,7 +155,7 @@ def _warn(request: HttpRequest, payments: Iterable[Payment]) -> None:
 class RefundAdmin(MovingAdmin):
     """Refunds."""
 
-    list_display = ("number", "payment", "money", "status", "gateway_reference", "made", "key")
+    list_display = ("number", "payment", "money", "status", "made", "key", "gateway_reference")
     list_filter = ("status",)
     list_select_related = ("payment",)
     sought = ("gateway_reference", "payment__order_id")
@@ -171,7 +171,7 @@ class PayoutAdmin(MovingAdmin):
     """Payouts."""
 
     list_display = (
-        "number", "merchant", "money", "destination", "status", "gateway_reference", "made", "key"
+        "number", "merchant", "money", "destination", "status", "made", "key", "gateway_reference"
     )  # fmt: skip
     list_filter = ("status", "merchant")
     list_select_related = ("merchant",)

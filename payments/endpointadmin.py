@@ -3,6 +3,7 @@
 They show; what may be done is a page of its own each, with a reason, and is on record before it is done.
 """
 
+import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -10,7 +11,7 @@ from typing import Any
 
 from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied
-from django.db.models import Model
+from django.db.models import Model, Q, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
 from django.urls import URLPattern, path, reverse
@@ -175,6 +176,9 @@ class DeliveryAdmin(Acting):
     list_filter = ("status", "event", "endpoint__merchant")
     list_select_related = ("endpoint",)
     ordering = ("-created_at",)
+    # Shows the search box; what it does is `get_search_results`.
+    search_fields = ("id",)
+    search_help_text = "Exact: webhook-id, id of the deferred work."
     inlines = [AttemptInline]
     shown = (
         "webhook_id", "event", "endpoint", "status", "ending", "subject_id", "created_at", "queued_at", "ended_at",
@@ -195,6 +199,19 @@ class DeliveryAdmin(Acting):
     def offered(self, row: Delivery) -> str:
         """Return that it can be sent again once it has ended."""
         return "" if row.status == Delivery.WAITING else "again"
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
+    ) -> tuple[QuerySet[Any], bool]:
+        """Find by the id that the receiver knows, or by that of the work."""
+        term = search_term.strip()
+        if not term:
+            return queryset, False
+        try:
+            sought = uuid.UUID(term.removeprefix("msg_"))
+        except ValueError:
+            return queryset.none(), False
+        return queryset.filter(Q(pk=sought) | Q(operation_id=sought)), False
 
     def lookup_allowed(self, lookup: str, value: Any, request: HttpRequest) -> bool:
         """Allow the list of one endpoint."""

@@ -81,6 +81,7 @@ AUTH_PASSWORD_VALIDATORS = [
 ]
 LANGUAGE_CODE = "en"
 TIME_ZONE = "UTC"
+FORMAT_MODULE_PATH = "project.formats"
 USE_TZ = True
 
 # -- Database ----------------------------------------------------------------------------------

@@ -59,6 +59,8 @@ class ConsoleAdmin(_Base):
     show_full_result_count = False
     show_facets = admin.ShowFacets.NEVER
     sortable_by = ()
+    # The API's address of a row answers its owner, and nobody who is logged in here.
+    view_on_site = False
     # Unfold's own switch: its lists have room for the columns then.
     list_fullwidth = True
 

@@ -108,7 +108,7 @@ def test_a_replay_writes_nothing_where_it_is_not_wanted(settings: Any) -> None:
 @charging
 def test_a_replay_is_answered_before_it_is_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
     written: list[str] = []
-    monkeypatch.setattr(repeats, "_record", lambda *args: written.append("recorded"))
+    monkeypatch.setattr(repeats, "_record_replay", lambda *args: written.append("recorded"))
     name = uuid.uuid4().hex
     charge(name)
     from django.test.client import ClientHandler

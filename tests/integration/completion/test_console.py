@@ -88,3 +88,27 @@ def test_who_only_looks_cannot_act(shop: Shop, hearing: Hearing) -> None:
     assert viewer.post(act, {"reason": "because I can"}).status_code == 403
     assert login("operate_payments").get(act).status_code == 403
     assert Delivery.objects.get().status == "waiting"
+
+
+def test_a_delivery_is_found_by_what_the_receiver_knows(
+    console: Client, shop: Shop, hearing: Hearing
+) -> None:
+    for order in ("881", "882"):
+        shop.pay(order_id=order)
+    wanted = Delivery.objects.latest("created_at")
+    sought = [wanted.webhook_id, str(wanted.operation_id), wanted.webhook_id[:-1], "order 881"]
+    found = []
+    for text in sought:
+        page = console.get(reverse("admin:payments_delivery_changelist"), {"q": text})
+        found.append(re.findall(r"msg_[0-9a-f]{32}(?=<)", page.content.decode()))
+    assert found == [[wanted.webhook_id], [wanted.webhook_id], [], []]
+
+
+def test_its_page_tells_times_as_the_pages_of_keys_do(
+    console: Client, shop: Shop, hearing: Hearing
+) -> None:
+    shop.pay()
+    address = reverse("admin:payments_delivery_change", args=[delivery().pk])
+    page = console.get(address).content.decode()
+    assert delivery().created_at.strftime("%b %Y %H:%M:%S") in page
+    assert "View on site" not in page

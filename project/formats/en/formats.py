@@ -1,0 +1,6 @@
+"""Times as the console's own pages write them: 24 hours, with seconds.
+
+Source: Django's documentation, "Creating custom format files".
+"""
+
+DATETIME_FORMAT = "j M Y H:i:s"
