@@ -28,7 +28,7 @@ def heard_of(
 
     Returns: the key's state, or None where the key has been purged.
     """
-    parameters = {
+    parameters: dict[str, Any] = {
         "key": key_id,
         "step": step,
         "reference": storable.text(reference)[:200],

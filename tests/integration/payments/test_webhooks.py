@@ -21,7 +21,7 @@ from rest_framework.test import APIClient
 from idempotency.exceptions import CallFailed
 from idempotency.models import Event, Key
 from idempotency.operations import NotNow, run_again, runner
-from idempotency.types import Applied, OutsideResult
+from idempotency.types import Applied, OutsideRequest, OutsideResult
 from payments import services
 from payments.gateway import using
 from payments.gateway.fake import Act, FakeGateway
@@ -424,7 +424,7 @@ def test_r39_told_while_a_later_run_fails_nobody_hears_that_nothing_happened(
         assert Key.objects.get().state == "released"
         (charge,) = fake.effects
 
-        def tell_and_refuse(_: Any) -> Any:
+        def tell_and_refuse(request: OutsideRequest) -> OutsideResult:
             event = told(Payment.objects.get(), "succeeded", gateway_id=charge.id)
             assert send(event).status_code == 200
             raise CallFailed("It was not sent.")
