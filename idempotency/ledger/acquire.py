@@ -9,19 +9,28 @@ committed after the snapshot, by whoever held the lock before, the function sees
     no row, took NULL    the lock is a twin's, whose claim is not committed yet
     no row, took true    claimed; the row is written later, see Note [Draft]
     no row, took false   committed after the snapshot: ask again
+
+# Note [Isolation]
+A host may have chosen a stricter isolation than READ COMMITTED for its handlers. There the whole transaction has the
+claim's snapshot, the function's second look too. So the row is written with the claim: PostgreSQL refuses that where a
+row was committed after the snapshot, and it is asked again in a new transaction, before anything has run (R8).
 """
 
 import uuid
 from dataclasses import dataclass
 from typing import Any
 
+from django.db import OperationalError
+
 from idempotency.conf import conf
 from idempotency.exceptions import LedgerUnavailable
+from idempotency.ledger import draft as drafts
 from idempotency.ledger.draft import Draft, Origin, fingerprint_parameters
 from idempotency.ledger.phases import Phases
 from idempotency.ledger.values import Fingerprint, Identity, InProgress, Refusal, Replay
 from idempotency.ledger.verdict import Claimable, found_in, judge
 from idempotency.models.fields import uuid7
+from idempotency.resilience import is_conflict
 
 _RACES = 5
 """A snapshot can be raced once per settlement of another claimant; more in a row is a broken database."""
@@ -41,7 +50,9 @@ class Won:
     """An earlier run was applied in part: this one is to finish it."""
     resource: str = ""
     draft: Draft | None = None
-    """The row, where it is not written yet."""
+    """The row, where it may not be written yet."""
+    written: bool = False
+    """Whether the claim itself has written it."""
 
 
 Acquired = Won | Replay | Refusal
@@ -57,22 +68,36 @@ def acquire(
         LedgerUnavailable: the row kept moving under every look at it.
     """
     for _ in range(_RACES):
-        row = _claim(phases, identity)
-        if row["took"]:
-            return _drafted(Draft(uuid7(), identity, fingerprint, origin, row["began"]))
-        if row["id"] is None:
-            if row["took"] is None:
-                return InProgress(retry_after=1)
+        try:
+            found = _ask(phases, identity, fingerprint, origin)
+        except OperationalError as error:
+            if not is_conflict(error):
+                raise
+            # Its snapshot was older than what it met: Note [Isolation].
+            phases.roll_back()
+            phases.open()
             continue
-        answer = judge(row, fingerprint)
-        if not isinstance(answer, Claimable):
-            return answer
-        won = _claim_again(phases, identity, row, fingerprint, origin, answer)
-        if won is not None:
-            return won
-        if _still(phases, row):
-            return InProgress(retry_after=1, found=found_in(row))
+        if found is not None:
+            return found
     raise LedgerUnavailable("The key changed under every attempt to claim it.")
+
+
+def _ask(
+    phases: Phases, identity: Identity, fingerprint: Fingerprint, origin: Origin
+) -> Acquired | None:
+    """Claim the key, or say what stands in the way; None where it has to be asked again."""
+    row = _claim(phases, identity)
+    if row["took"]:
+        return _taken(phases, Draft(uuid7(), identity, fingerprint, origin, row["began"]), row)
+    if row["id"] is None:
+        return InProgress(retry_after=1) if row["took"] is None else None
+    answer = judge(row, fingerprint)
+    if not isinstance(answer, Claimable):
+        return answer
+    won = _claim_again(phases, identity, row, fingerprint, origin, answer)
+    if won is None and _still(phases, row):
+        return InProgress(retry_after=1, found=found_in(row))
+    return won
 
 
 def made_up(*, identity: Identity, fingerprint: Fingerprint, origin: Origin) -> Won:
@@ -80,8 +105,16 @@ def made_up(*, identity: Identity, fingerprint: Fingerprint, origin: Origin) -> 
     return _drafted(Draft(uuid7(), identity, fingerprint, origin))
 
 
-def _drafted(draft: Draft) -> Won:
-    return Won(draft.id, draft.identity, token=1, generation=1, fresh=True, draft=draft)
+def _taken(phases: Phases, draft: Draft, row: dict[str, Any]) -> Won | None:
+    if row["isolation"] == "read committed":
+        return _drafted(draft)
+    return _drafted(draft, written=True) if drafts.write(phases=phases, draft=draft) else None
+
+
+def _drafted(draft: Draft, *, written: bool = False) -> Won:
+    return Won(
+        draft.id, draft.identity, token=1, generation=1, fresh=True, draft=draft, written=written
+    )
 
 
 # -- the statement ---------------------------------------------------------------------------------------------------
@@ -90,7 +123,16 @@ _COLUMNS = (
     "id, state, token, generation, deferred, fingerprint, fingerprint_parts, fingerprint_version, "
     "fingerprint_secret, status, body, content_type, headers, note, resource, watched, unfinished, journal_version"
 )
-_NAMES = (*_COLUMNS.split(", "), "settled_for", "lease_left", "seconds", "began", "took", "idle")
+_NAMES = (
+    *_COLUMNS.split(", "),
+    "settled_for",
+    "lease_left",
+    "seconds",
+    "began",
+    "took",
+    "isolation",
+    "idle",
+)
 
 # Times are seconds, so that no time zone of the process has a part in them.
 _CLAIM = f"""
@@ -100,6 +142,7 @@ SELECT {_COLUMNS},
     date_part('epoch', COALESCE(lease_until, due_at, next_lookup_at) - clock_timestamp()) AS seconds,
     date_part('epoch', clock_timestamp()) AS began,
     CASE WHEN id IS NULL THEN idempotency_take(%(lock)s, %(key)s, %(scope)s, %(operation)s) END AS took,
+    current_setting('transaction_isolation') AS isolation,
     set_config('idle_in_transaction_session_timeout', %(idle)s, true) AS idle
 FROM (VALUES (1)) AS one LEFT JOIN idempotency_key
     ON key = %(key)s AND scope = %(scope)s AND operation = %(operation)s

@@ -81,7 +81,7 @@ class Claim:
         self.about = About(resource=won.resource)
         self.promised: Promise | None = None
         self.last_ending: tuple[journal.OpenSender, journal.StepEnding] | None = None
-        self.written = won.draft is None
+        self.written = won.draft is None or won.written
         self._keyless = keyless
         # Whether the open phase holds nothing of the ledger's that could not be written again: Note [Phases].
         self._alone = won.draft is not None

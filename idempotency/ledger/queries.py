@@ -37,11 +37,17 @@ def standing(*, phases: Phases, identity: Identity, patience: float) -> Standing
     Raises:
         django.db.OperationalError: it did not end in time, or the database cannot be reached.
     """
+    limit = f"{patience * 1000:.0f}ms"
     with phases.connection.cursor() as cursor:
         cursor.execute(
             "SELECT set_config('lock_timeout', %s, true), pg_advisory_xact_lock(%s)",
-            [f"{patience * 1000:.0f}ms", identity.lock_number()],
+            [limit, identity.lock_number()],
         )
+    # What ended while the lock was waited for may be newer than this transaction's snapshot.
+    phases.roll_back()
+    phases.open()
+    with phases.connection.cursor() as cursor:
+        cursor.execute("SELECT set_config('lock_timeout', %s, true)", [limit])
         cursor.execute(
             "SELECT id, state, token, due_at IS NOT NULL FROM idempotency_key "
             "WHERE key = %s AND scope = %s AND operation = %s FOR NO KEY UPDATE",

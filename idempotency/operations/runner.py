@@ -29,7 +29,7 @@ from idempotency.ledger.phases import Phases
 from idempotency.ledger.values import Settlement
 from idempotency.operations.registry import Definition, definitions
 from idempotency.operations.settler import DeferredSettler
-from idempotency.resilience import Deadline, deadline_scope
+from idempotency.resilience import Deadline, deadline_scope, retry_transaction
 from idempotency.types import State
 
 logger = logging.getLogger(__name__)
@@ -67,7 +67,8 @@ def run(*, key_id: uuid.UUID | None = None) -> Ended | None:
     connection = connections[conf.DATABASE]
     if refused:
         due.postpone(connection=connection, waits=refused, limit=_POSTPONED, key_id=key_id)
-    work = _take({name: each.lease for name, each in able.items()}, key_id)
+    leases = {name: each.lease for name, each in able.items()}
+    work = retry_transaction(partial(_take, leases, key_id))
     if work is None:
         return None
     definition = able[work.name]
