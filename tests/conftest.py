@@ -2,17 +2,15 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from urllib.parse import quote
 
 import pytest
 import redis
 from django.conf import LazySettings
 from django.core.management import call_command
-from django.db import connection
 from hypothesis import settings as hypothesis_settings
 
 from tests.support.servers import servers
-from tests.support.stack import Stack
+from tests.support.stack import Stack, database_url
 
 pytest_plugins = ["idempotency.testing.plugin"]
 
@@ -60,9 +58,7 @@ def _fast_passwords(settings: LazySettings) -> None:
 @pytest.fixture
 def stack_database_url(transactional_db: None) -> str:
     """Return the address of the test's own database, for other processes; its rows are committed."""
-    at = connection.settings_dict
-    login = f"{quote(at['USER'])}:{quote(at['PASSWORD'])}"
-    return f"postgresql://{login}@{at['HOST']}:{at['PORT']}/{at['NAME']}"
+    return database_url()
 
 
 @pytest.fixture
@@ -70,17 +66,49 @@ def live_stack(
     stack_database_url: str, redis_url: str, tmp_path: Path, settings: LazySettings
 ) -> Iterator[Stack]:
     """Return a deployment with the demo accounts, nothing of which is started yet."""
+    stack = new_stack(database_url=stack_database_url, redis_url=redis_url, home=tmp_path)
+    make_demo(settings)
+    yield stack
+    stack.close()
+
+
+@pytest.fixture(scope="module")
+def kept_stack(
+    django_db_setup: None, redis_url: str, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Stack]:
+    """Return a web process and a simulator that the tests of a file share; see `shared_stack`."""
+    stack = new_stack(
+        database_url=database_url(), redis_url=redis_url, home=tmp_path_factory.mktemp("stack")
+    )
+    stack.start("simulator", "web")
+    yield stack
+    stack.close()
+
+
+@pytest.fixture
+def shared_stack(kept_stack: Stack, transactional_db: None, settings: LazySettings) -> Stack:
+    """Return a running deployment on which nothing has happened, for tests that stop and change none of its parts."""
+    empty_store(kept_stack.environment["REDIS_URL"])
+    kept_stack.simulate("POST", "/_sim/reset")
+    make_demo(settings)
+    return kept_stack
+
+
+def new_stack(*, database_url: str, redis_url: str, home: Path) -> Stack:
     # Another database number than the tests' own, which is emptied at will.
     store_url = f"{redis_url.rpartition('/')[0]}/1"
+    empty_store(store_url)
+    broker = {"CELERY_BROKER_URL": servers.broker.url} if servers.broker else {}
+    return Stack(database_url=database_url, store_url=store_url, home=home, environment=broker)
+
+
+def empty_store(url: str) -> None:
     if servers.store is not None:
-        with redis.Redis.from_url(store_url) as client:
+        with redis.Redis.from_url(url) as client:
             client.flushdb()
+
+
+def make_demo(settings: LazySettings) -> None:
     settings.DEBUG = True
     call_command("payments_demo", verbosity=0)
     settings.DEBUG = False
-    broker = {"CELERY_BROKER_URL": servers.broker.url} if servers.broker else {}
-    stack = Stack(
-        database_url=stack_database_url, store_url=store_url, home=tmp_path, environment=broker
-    )
-    yield stack
-    stack.close()

@@ -7,7 +7,8 @@ from django.contrib.auth.models import Group, User
 from django.core.management import call_command
 
 from idempotency.management.commands.idempotency_roles import ENGINEERS, OPERATIONS, SUPPORT
-from tests.support.browser import DESKTOP, Browser, database_url, served
+from tests.support.browser import DESKTOP, Browser, served
+from tests.support.stack import database_url
 
 PEOPLE = {"support": SUPPORT, "ops": OPERATIONS, "engineer": ENGINEERS}
 Open = Callable[..., Browser]
@@ -38,19 +39,31 @@ def people(transactional_db: None) -> dict[str, User]:
     return made
 
 
+@pytest.fixture(scope="session")
+def idle_browsers() -> Iterator[list[Browser]]:
+    """Give the browsers that no test is using: to start one takes longer than most tests."""
+    browsers: list[Browser] = []
+    yield browsers
+    for browser in browsers:
+        browser.close()
+
+
 @pytest.fixture
 def open_as(
-    address: str, people: dict[str, User], tmp_path_factory: pytest.TempPathFactory
+    address: str,
+    people: dict[str, User],
+    idle_browsers: list[Browser],
+    tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[Open]:
     browsers: list[Browser] = []
 
     def open_browser(name: str, *, width: int = DESKTOP, dark: bool = False) -> Browser:
-        profile = tmp_path_factory.mktemp("profile")
-        browser = Browser(address=address, profile=profile, width=width, dark=dark)
+        idle = idle_browsers.pop() if idle_browsers else None
+        browser = idle or Browser(profile=tmp_path_factory.mktemp("profile"))
         browsers.append(browser)
+        browser.begin(address=address, width=width, dark=dark)
         browser.log_in(people[name])
         return browser
 
     yield open_browser
-    for browser in browsers:
-        browser.close()
+    idle_browsers += browsers

@@ -20,9 +20,8 @@ PAYMENTS = "/api/payments/"
 
 
 @pytest.fixture
-def stack(live_stack: Stack) -> Stack:
-    live_stack.start("simulator", "web")
-    return live_stack
+def stack(shared_stack: Stack) -> Stack:
+    return shared_stack
 
 
 def same(one: requests.Response, other: requests.Response) -> bool:
@@ -31,7 +30,9 @@ def same(one: requests.Response, other: requests.Response) -> bool:
     return parts[0] == parts[1] and other.headers.get("Idempotent-Replayed") == "true"
 
 
-def test_r16_a_replay_outlives_a_restart_of_everything(stack: Stack) -> None:
+def test_r16_a_replay_outlives_a_restart_of_everything(live_stack: Stack) -> None:
+    stack = live_stack
+    stack.start("simulator", "web")
     paid = stack.post(PAYMENTS, ORDER, key="k1")
     assert paid.status_code == 201
 

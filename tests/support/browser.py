@@ -9,11 +9,9 @@ import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from urllib.parse import quote
 
 from django.conf import settings
 from django.contrib.auth.models import User
-from django.db import connection
 from django.test import Client
 from selenium import webdriver
 from selenium.common.exceptions import TimeoutException
@@ -56,13 +54,6 @@ def served(*, settings_module: str, database_url: str, log: Path) -> Iterator[st
             process.wait(10)
 
 
-def database_url() -> str:
-    """Return the address of the tests' own database."""
-    at = connection.settings_dict
-    login = f"{quote(at['USER'])}:{quote(at['PASSWORD'])}"
-    return f"postgresql://{login}@{at['HOST']}:{at['PORT']}/{at['NAME']}"
-
-
 def _wait_for(address: str, process: "subprocess.Popen[bytes]", log: Path) -> None:
     until = time.monotonic() + _START_SECONDS
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
@@ -79,18 +70,25 @@ def _wait_for(address: str, process: "subprocess.Popen[bytes]", log: Path) -> No
 class Browser:
     """One window, and what a person does in it."""
 
-    def __init__(
-        self, *, address: str, profile: Path, width: int = DESKTOP, dark: bool = False
-    ) -> None:
-        self.address, self.width = address, width
+    def __init__(self, *, profile: Path) -> None:
+        self.address, self.width = "", DESKTOP
         options = webdriver.ChromeOptions()
         options.binary_location = CHROMIUM or ""
         for flag in (*_FLAGS, f"--user-data-dir={profile}"):
             options.add_argument(flag)
         self.driver = webdriver.Chrome(options=options, service=webdriver.ChromeService(DRIVER))
+
+    def begin(self, *, address: str, width: int = DESKTOP, dark: bool = False) -> None:
+        """Look at a server as somebody who has never been there."""
+        self.address, self.width = address, width
+        self.driver.get("about:blank")
+        self.driver.execute_cdp_cmd("Network.clearBrowserCookies", {})
+        everything = {"origin": address, "storageTypes": "all"}
+        self.driver.execute_cdp_cmd("Storage.clearDataForOrigin", everything)
         self._size(900)
         scheme = [{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}]
         self.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": scheme})
+        self.complaints()
 
     def _size(self, height: int) -> None:
         size = {

@@ -19,8 +19,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
+from urllib.parse import quote
 
 import requests
+from django.db import connection
 
 from project import parts
 from project.embedded.server import HOST, free_port
@@ -33,6 +35,13 @@ START_SECONDS = 90.0
 POLL_SECONDS = 0.05
 # What Celery's two programs log when they are up.
 READY_WORDS = {"worker": " ready.", "beat": "beat: Starting..."}
+
+
+def database_url() -> str:
+    """Return the address of the tests' own database."""
+    at = connection.settings_dict
+    login = f"{quote(at['USER'])}:{quote(at['PASSWORD'])}"
+    return f"postgresql://{login}@{at['HOST']}:{at['PORT']}/{at['NAME']}"
 
 
 class Stack:

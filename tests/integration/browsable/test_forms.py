@@ -77,7 +77,8 @@ def test_a_form_keeps_its_key_while_its_operation_is_not_over(told: Any, kept: b
 def browser(live_server: LiveServer, tmp_path: Path) -> Iterator[Browser]:
     if CHROMIUM is None or DRIVER is None:
         pytest.skip("no Chromium with its driver is installed")
-    window = Browser(address=live_server.url, profile=tmp_path / "profile")
+    window = Browser(profile=tmp_path / "profile")
+    window.begin(address=live_server.url)
     yield window
     window.close()
 
