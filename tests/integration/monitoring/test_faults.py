@@ -13,7 +13,7 @@ from idempotency.operations import news
 from idempotency.resilience import CircuitBreaker, Force, ReadOnlySwitch, Vote
 from idempotency.telemetry import emit
 from idempotency.types import State
-from tests.integration.monitoring.conftest import scrape
+from tests.integration.monitoring.conftest import everything_beats, scrape
 from tests.support.alerting import ROOT, fires_after
 from tests.support.factories import ago, make_key, make_waiting
 
@@ -215,6 +215,7 @@ def test_what_is_counted_fires_its_alert(
     before, grown = scrape(), []
     for _ in range(60):
         cause()
+        everything_beats()
         grown.append(scrape())
     fired = fires_after(grown[0], healthy=before, seconds=15, then=grown[1:])
     assert set(fired) == {alert}
