@@ -1,7 +1,7 @@
 """What is heard from the other side without having asked: an event, a statement (R37, R39).
 
-It never settles a key by itself. It makes a look-up come at once, and find what it looks for; it is evidence against a
-run that would end as if nothing had happened; and what contradicts a settlement is put on record and shown to a person.
+It never settles a key by itself. It makes a look-up come at once, and find what it looks for; what it says happened is
+evidence like the ending of a call; and what contradicts a settlement is put on record and shown to a person.
 """
 
 import uuid
@@ -23,8 +23,8 @@ def heard_of(
 
     Args:
         reference: the other side's id of it, or "".
-        result: it happened, and this is what a call would have returned. While the key is in progress that is put on
-            record, so that no run of it ends as if nothing had happened, and none makes it again.
+        result: it happened, and this is what a call would have returned. That is put on record as evidence, whatever
+            the key's state: nothing ends as if it had not happened, and no run makes it again.
 
     Returns: the key's state, or None where the key has been purged.
     """
@@ -50,14 +50,14 @@ WITH k AS (
     UPDATE idempotency_key SET
         next_lookup_at = CASE WHEN state = 'unknown' THEN clock_timestamp() ELSE next_lookup_at END,
         due_at = CASE WHEN %(applied)s AND due_at IS NOT NULL THEN clock_timestamp() ELSE due_at END,
-        journal_version = journal_version + (%(applied)s AND state = 'in_progress')::int
+        journal_version = journal_version + %(applied)s::int
     WHERE id = %(key)s
-    RETURNING id, generation, state, traceparent, %(applied)s AND state = 'in_progress' AS applied
+    RETURNING id, generation, state, traceparent
 ), s AS (
     UPDATE idempotency_step AS s SET
         reference = COALESCE(NULLIF(s.reference, ''), %(reference)s),
-        applied_at = CASE WHEN k.applied THEN clock_timestamp() END,
-        result = CASE WHEN k.applied THEN %(result)s::jsonb END
+        applied_at = CASE WHEN %(applied)s THEN clock_timestamp() END,
+        result = %(result)s::jsonb
     FROM k WHERE s.key_id = k.id AND s.generation = k.generation AND s.name = %(step)s AND s.applied_at IS NULL
         AND s.rotation = (
             SELECT max(t.rotation) FROM idempotency_step AS t

@@ -21,7 +21,7 @@ from rest_framework.test import APIClient
 from idempotency.exceptions import CallFailed
 from idempotency.models import Event, Key
 from idempotency.operations import NotNow, run_again, runner
-from idempotency.types import Applied, OutsideRequest, OutsideResult
+from idempotency.types import Absent, Applied, OutsideRequest, OutsideResult
 from payments import services
 from payments.gateway import using
 from payments.gateway.fake import Act, FakeGateway
@@ -408,6 +408,20 @@ def test_r39_told_while_a_refund_waits_for_its_next_run_it_is_not_made_again(
         answer = shop.client.get(promised["Location"]).json()
         assert answer["result"]["gateway_reference"] == made.id
         assert len(fake.effects) == 2
+
+
+def test_r36_no_look_up_takes_back_what_the_gateway_has_told(shop: Shop, fake: FakeGateway) -> None:
+    """Its list and its objects may lag behind its own events."""
+    fake.next(Act.LOSE_ANSWER)
+    shop.pay(key="k1")
+    (charge,) = fake.effects
+    assert send(told(Payment.objects.get(), "succeeded", gateway_id=charge.id)).status_code == 200
+    fake.retrieve_charge = lambda _: Absent()  # type: ignore[method-assign]
+    fake.look_up_charge = lambda _: Absent()  # type: ignore[method-assign]
+    settle_unknown()
+    answer = shop.pay(key="k1")
+    assert (answer.status_code, answer.json()["gateway_reference"]) == (201, charge.id)
+    assert fake.effects == [charge]
 
 
 @pytest.mark.parametrize("keyed", [True, False])
