@@ -28,11 +28,14 @@ class ProcessIdentity:
     def is_proven_dead(self) -> bool:
         """Whether it is certain that this process sends nothing any more."""
         here = current_process()
-        same_kernel = self.boot_id != "" and self.boot_id == here.boot_id
-        if not same_kernel or self.pid_namespace != here.pid_namespace or not self.started:
+        known = self.boot_id and self.pid_namespace and self.started
+        same_place = (self.boot_id, self.pid_namespace) == (here.boot_id, here.pid_namespace)
+        if not known or not same_place:
             return False
         stat = _stat(self.pid)
-        return stat is None or stat.started != self.started or stat.state in _GONE
+        if stat is None:
+            return not _exists(self.pid)
+        return stat.started != self.started or stat.state in _GONE
 
 
 def current_process() -> ProcessIdentity:
@@ -65,6 +68,17 @@ def _stat(pid: int) -> _Stat | None:
     # The command name is in parentheses and may hold anything; what follows the last one is fixed (proc(5)).
     fields = raw.rpartition(")")[2].split()
     return _Stat(state=fields[0], started=fields[19])
+
+
+def _exists(pid: int) -> bool:
+    """Whether there is such a process: /proc may be mounted so that it hides those of other users (hidepid)."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
 
 
 def _read(path: Path) -> str:

@@ -50,7 +50,14 @@ def parse(body: bytes) -> Event | None:
             return None
         kind, meaning = known
         return _event(_id(told["id"]), kind, thing, meaning)
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+    except (
+        ValueError,
+        KeyError,
+        TypeError,
+        AttributeError,
+        ArithmeticError,
+        RecursionError,
+    ) as error:
         raise EventUnreadable from error
 
 

@@ -543,6 +543,7 @@ def test_f9_somebody_elses_reference_on_the_same_account_is_no_error(
         ("event", "e" * 5000),
         ("event", "evt\u0000"),
         ("thing", "pi\u0000"),
+        ("amount", float("inf")),
         ("metadata", "text"),
         ("metadata", [1]),
     ],
@@ -556,6 +557,8 @@ def test_what_is_signed_and_no_event_is_refused_by_name(
             event["id"] = value
         case "thing":
             event["data"]["object"]["id"] = value
+        case "amount":
+            event["data"]["object"]["amount"] = value
         case _:
             event["data"]["object"]["metadata"] = value
     answer = send(event)
