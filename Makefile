@@ -24,7 +24,7 @@ run: runtime ## Start everything: servers, web, worker, beat, simulator; Ctrl-C 
 	@exec $(PY) -m project.supervisor
 
 test: dev ## Run the suite on real PostgreSQL and Valkey (ARGS="-k name", TEST_STORE=redis)
-	@$(PYTEST) -n $(WORKERS) --dist loadfile $(ARGS)
+	@$(PYTEST) -n $(WORKERS) --dist loadfile --no-loadscope-reorder $(ARGS)
 
 check: lint types floors django test ## What CI runs
 
