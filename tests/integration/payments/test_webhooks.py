@@ -410,14 +410,16 @@ def test_r39_told_while_a_refund_waits_for_its_next_run_it_is_not_made_again(
         assert len(fake.effects) == 2
 
 
-def test_r36_no_look_up_takes_back_what_the_gateway_has_told(shop: Shop, fake: FakeGateway) -> None:
+def test_r36_no_look_up_takes_back_what_the_gateway_has_told(
+    shop: Shop, fake: FakeGateway, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Its list and its objects may lag behind its own events."""
     fake.next(Act.LOSE_ANSWER)
     shop.pay(key="k1")
     (charge,) = fake.effects
     assert send(told(Payment.objects.get(), "succeeded", gateway_id=charge.id)).status_code == 200
-    fake.retrieve_charge = lambda _: Absent()  # type: ignore[method-assign]
-    fake.look_up_charge = lambda _: Absent()  # type: ignore[method-assign]
+    monkeypatch.setattr(fake, "retrieve_charge", lambda _: Absent())
+    monkeypatch.setattr(fake, "look_up_charge", lambda _: Absent())
     settle_unknown()
     answer = shop.pay(key="k1")
     assert (answer.status_code, answer.json()["gateway_reference"]) == (201, charge.id)

@@ -57,13 +57,13 @@ def test_one_of_another_user_is_not(monkeypatch: pytest.MonkeyPatch, tmp_path: P
     assert not identity.is_proven_dead()
 
 
-@pytest.mark.parametrize("unknown", ["boot_id", "pid_namespace", "started"])
+@pytest.mark.parametrize("unknown", [{"boot_id": ""}, {"pid_namespace": ""}, {"started": ""}])
 def test_where_it_is_not_known_which_process_it_was_nothing_is_proven(
-    child: subprocess.Popen[bytes], unknown: str, monkeypatch: pytest.MonkeyPatch
+    child: subprocess.Popen[bytes], unknown: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    identity = dataclasses.replace(identity_of(child.pid), **{unknown: ""})
+    identity = dataclasses.replace(identity_of(child.pid), **unknown)
     child.kill()
     child.wait()
-    here = dataclasses.replace(current_process(), **{unknown: ""})
+    here = dataclasses.replace(current_process(), **unknown)
     monkeypatch.setattr(process, "current_process", lambda: here)
     assert not identity.is_proven_dead()
