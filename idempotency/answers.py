@@ -174,8 +174,9 @@ def as_problem(claim: Claim, error: BaseException | None) -> BaseException:
         ref = str(claim.id) if claim.called else None
         told: BaseException = problem.from_call_error(error, operation_ref=ref)
     elif isinstance(error, LedgerUnavailable | Error) and _is_outage(error):
-        # Another server may take writes by then: the next claim is made on a new connection.
-        claim.phases.abandon()
+        if is_outage(error):
+            # Another server may take writes by then: the next claim is made on a new connection.
+            claim.phases.abandon()
         told = problem.LedgerDown()
     else:
         return cast(BaseException, error)
