@@ -23,6 +23,8 @@ _MARK = b"\x00sealed\x00"
 """Before the token in bytes: no text and no JSON begins so."""
 _MEMBER = "~sealed"
 """The one member of a JSON object that holds a token."""
+_PLAIN = "~plain"
+"""Beside it, what is not sealed and only looks so."""
 
 
 def seal(plain: bytes) -> bytes:
@@ -43,7 +45,10 @@ def unseal(stored: bytes | memoryview) -> bytes:
 def seal_json(text: str) -> str:
     """Return JSON text as it is stored: JSON too."""
     box = _box()
-    return f'{{"{_MEMBER}": "{box.encrypt(text.encode()).decode()}"}}' if box else text
+    if box:
+        return f'{{"{_MEMBER}": "{box.encrypt(text.encode()).decode()}"}}'
+    # Whoever sends an object that looks sealed gets that very object again.
+    return f'{{"{_MEMBER}": "", "{_PLAIN}": {text}}}' if _looks_sealed(text) else text
 
 
 def unseal_json(value: Any) -> Any:
@@ -51,9 +56,15 @@ def unseal_json(value: Any) -> Any:
 
     Raises: Unreadable, where no key of the settings opens it.
     """
-    if isinstance(value, dict) and list(value) == [_MEMBER]:
-        return json.loads(_open(str(value[_MEMBER]).encode()))
-    return value
+    if not isinstance(value, dict) or not value.keys() <= {_MEMBER, _PLAIN} or _MEMBER not in value:
+        return value
+    return value[_PLAIN] if _PLAIN in value else json.loads(_open(str(value[_MEMBER]).encode()))
+
+
+def _looks_sealed(text: str) -> bool:
+    # Nearly none does, and few have the letters.
+    value = json.loads(text) if _MEMBER in text else None
+    return isinstance(value, dict) and _MEMBER in value
 
 
 def check_keys() -> None:

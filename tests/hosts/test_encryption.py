@@ -75,6 +75,20 @@ def test_deferred_work_gets_its_input_and_gives_its_result(rest: Post, settings:
     assert promised.status_code == 202
 
 
+@pytest.mark.parametrize("keys", [[], [NEW]])
+@pytest.mark.parametrize(
+    "given", [{"~sealed": "x"}, {"~sealed": "", "~plain": 1}, {"~sealed": 1, "b": 2}, ["~sealed"]]
+)
+def test_what_a_caller_makes_look_sealed_is_what_the_work_gets(
+    rest: Post, settings: Any, keys: list[str], given: Any
+) -> None:
+    settings.ROOT_URLCONF = "tests.support.deferring"
+    settings.IDEMPOTENCY = {"ENCRYPTION_KEYS": keys}
+    rest("/jobs/", {"operation": "test.job", "input": given})
+    runner.drain()
+    assert jobs.runs == [given]
+
+
 def test_keys_are_rotated_by_putting_a_new_one_first(rest: Post, settings: Any) -> None:
     first = rest("/charge/", {"name": SECRET})
     settings.IDEMPOTENCY = {"ENCRYPTION_KEYS": [NEW, OLD]}

@@ -21,6 +21,7 @@ from idempotency.models import Key, Sender, Step
 from idempotency.testing import pass_time
 from idempotency.types import Applied, OutsideResult
 from tests.integration.core.conftest import Caller
+from tests.integration.core.test_database_fails import commit_fails
 from tests.support import host
 from tests.support.host import KEYED, ChargeResolver, other_side, outside
 
@@ -116,6 +117,26 @@ def test_r14_what_is_no_response_is_an_error_like_any_other(caller: Caller, key:
     _handlers.append(lambda _: None)
     assert caller.post("/handled/", key="another").status_code == 500
     assert Key.objects.count() == 1
+
+
+@pytest.mark.parametrize("after", [False, True])
+def test_r14_who_swallows_the_loss_of_the_transaction_has_not_succeeded(
+    caller: Caller, key: str, after: bool
+) -> None:
+    """Whether or not the intent was kept, nothing of the answer can be."""
+
+    def swallow(request: Any) -> Response:
+        with contextlib.suppress(Exception):
+            outside(request.claim)
+        return Response({"queued": True}, status=201)
+
+    _handlers.append(swallow)
+    connection.ensure_connection()
+    with commit_fails(after=after):
+        assert caller.post("/handled/", key=key).status_code == 503
+    assert other_side.effects == []
+    assert caller.post("/handled/", key=key).status_code == 201
+    assert len(other_side.effects) == 1
 
 
 UNSTORABLE = ["a\x00b", "a\ud800b", float("nan"), Decimal("1.50"), uuid.UUID(int=1)]
