@@ -4,7 +4,7 @@ Money is moved by the API and by the keys' own actions, which leave a trace; a l
 """
 
 import uuid
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from django.contrib import admin, messages
@@ -29,9 +29,11 @@ class MoneyAdmin(ConsoleAdmin):
 
     Attributes:
         sought: columns that a search compares as a whole; each has an index.
+        sums: columns of minor units, and what shows each with its currency instead.
     """
 
     sought: tuple[str, ...] = ()
+    sums: Mapping[str, str] = {"amount": "money"}
     # Shows the search box; what it does is `get_search_results`.
     search_fields = ("id",)
     ordering = ("-created_at",)
@@ -74,8 +76,13 @@ class MoneyAdmin(ConsoleAdmin):
         return format_html('<a href="{}">{}…</a>', address, str(row.key_id)[:13])
 
     def get_readonly_fields(self, request: HttpRequest, obj: Model | None = None) -> list[str]:
-        """Return every column, and the link."""
-        return [*(field.name for field in self.model._meta.fields), "key"]
+        """Return every column, and the link; no bare number of minor units, which reads as a hundred times as much."""
+        names = (field.name for field in self.model._meta.fields)
+        return [*(self.sums.get(name, name) for name in names), "key"]
+
+    def get_fields(self, request: HttpRequest, obj: Model | None = None) -> Any:
+        """Return the same: nothing here is edited."""
+        return self.get_readonly_fields(request, obj)
 
 
 class MovingAdmin(MoneyAdmin):
@@ -111,6 +118,7 @@ class PaymentAdmin(MovingAdmin):
     list_filter = ("status", "merchant")
     list_select_related = ("merchant",)
     sought = ("order_id", "gateway_reference")
+    sums = {"amount": "money", "refunded_amount": "refunded", "refunded_reserved": "reserved"}
 
     def changelist_view(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
@@ -134,6 +142,16 @@ class PaymentAdmin(MovingAdmin):
         if payment is not None and self.has_view_permission(request, payment):
             _warn(request, [payment])
         return super().change_view(request, object_id, form_url, extra_context)
+
+    @admin.display(description="refunded")
+    def refunded(self, row: Payment) -> str:
+        """Return what was given back."""
+        return shown(row.refunded_amount, row.currency)
+
+    @admin.display(description="refunded or about to be")
+    def reserved(self, row: Payment) -> str:
+        """Return what was given back, is being, or may have been."""
+        return shown(row.refunded_reserved, row.currency)
 
 
 def _warn(request: HttpRequest, payments: Iterable[Payment]) -> None:
@@ -201,7 +219,7 @@ class TransferAdmin(MoneyAdmin):
 class AccountAdmin(ConsoleAdmin):
     """Local accounts."""
 
-    list_display = ("name", "merchant", "balance_shown", "created_at")
+    list_display = fields = readonly_fields = ("name", "merchant", "balance_shown", "created_at")
     list_select_related = ("merchant",)
     list_filter = ("merchant",)
 

@@ -135,8 +135,9 @@ ADVICE = {
         "taken in",
         "good",
         "A message from another system was taken in, once. Copies of it did nothing more.",
-        "We have heard of it from the other side. What it is about is on the page that is linked below.",
-        "Nothing. If what it tells is not in our books all the same, run it again: what is in them already stays.",
+        "We have heard of it from the other side. What it is about is listed below, where our books know it.",
+        "Nothing here; an alarm that it raised is on the overview. If what it tells is not in our books all the same, "
+        "run it again: what is in them already stays.",
     ),
     Situation.LATE_NEWS: Advice(
         "contradicted",

@@ -1,5 +1,6 @@
 """The console and payments: lists for looking, found by whole numbers; an order paid twice is seen to be."""
 
+import re
 from typing import Any
 
 import pytest
@@ -10,7 +11,7 @@ from django.test.utils import CaptureQueriesContext
 
 from idempotency.models import Key
 from payments.gateway.fake import Act, FakeGateway
-from payments.models import Payment, Refund
+from payments.models import Account, Payment, Refund
 from tests.integration.payments.conftest import Shop
 from tests.integration.payments.test_deferred import work
 
@@ -54,6 +55,22 @@ def test_a_payment_is_found_by_a_whole_number_only(console: Client, paid: Paymen
 
     assert [row.pk for row in found(console, whole)] == [paid.pk]
     assert found(console, whole[:-1]) == []
+
+
+def test_a_row_s_page_shows_sums_with_their_currency(console: Client, paid: Payment) -> None:
+    page = console.get(f"/admin/payments/payment/{paid.pk}/change/").content.decode()
+    assert re.findall(r'class="readonly">([\d.]+ UAH)<', page) == [
+        "12.00 UAH",
+        "0.01 UAH",
+        "0.00 UAH",
+    ]
+    assert ">1200<" not in page
+    account = Account.objects.create(
+        merchant=paid.merchant, name="main", currency="UAH", balance=4321
+    )
+    page = console.get(f"/admin/payments/account/{account.pk}/change/").content.decode()
+    assert "43.21 UAH" in page
+    assert "4321" not in page.replace(str(account.pk), "")
 
 
 def test_a_list_asks_no_more_for_more_rows(console: Client, shop: Shop, paid: Payment) -> None:
