@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 _MARK = b"\x00sealed\x00"
 """Before the token in bytes: no text and no JSON begins so."""
+_PLAIN_MARK = b"\x00plain\x00"
+"""Before bytes that are not sealed and only look so."""
 _MEMBER = "~sealed"
 """The one member of a JSON object that holds a token."""
 _PLAIN = "~plain"
@@ -30,7 +32,9 @@ _PLAIN = "~plain"
 def seal(plain: bytes) -> bytes:
     """Return the bytes as they are stored."""
     box = _box()
-    return _MARK + box.encrypt(plain) if box else plain
+    if box:
+        return _MARK + box.encrypt(plain)
+    return _PLAIN_MARK + plain if plain.startswith((_MARK, _PLAIN_MARK)) else plain
 
 
 def unseal(stored: bytes | memoryview) -> bytes:
@@ -39,7 +43,9 @@ def unseal(stored: bytes | memoryview) -> bytes:
     Raises: Unreadable, where no key of the settings opens them.
     """
     raw = bytes(stored)
-    return _open(raw.removeprefix(_MARK)) if raw.startswith(_MARK) else raw
+    return (
+        _open(raw.removeprefix(_MARK)) if raw.startswith(_MARK) else raw.removeprefix(_PLAIN_MARK)
+    )
 
 
 def seal_json(text: str) -> str:

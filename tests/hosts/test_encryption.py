@@ -12,6 +12,7 @@ from django.db.models.functions import Now
 
 from idempotency.checks import check_settings
 from idempotency.exceptions import CallUnknown
+from idempotency.ledger import sealing
 from idempotency.models import Key, Operation, Step
 from idempotency.operations import runner, wake
 from idempotency.reconciliation import reconcile
@@ -87,6 +88,15 @@ def test_what_a_caller_makes_look_sealed_is_what_the_work_gets(
     rest("/jobs/", {"operation": "test.job", "input": given})
     runner.drain()
     assert jobs.runs == [given]
+
+
+@pytest.mark.parametrize("keys", [(), (NEW,)])
+@pytest.mark.parametrize("plain", [b"", b"\0sealed\0x", b"\0plain\0", b"\0plain\0\0sealed\0"])
+def test_nor_do_bytes_that_look_sealed_become_others(
+    settings: Any, keys: tuple[str, ...], plain: bytes
+) -> None:
+    settings.IDEMPOTENCY = {"ENCRYPTION_KEYS": keys}
+    assert sealing.unseal(sealing.seal(plain)) == plain
 
 
 def test_keys_are_rotated_by_putting_a_new_one_first(rest: Post, settings: Any) -> None:
