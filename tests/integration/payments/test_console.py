@@ -66,7 +66,7 @@ def test_a_row_s_page_shows_sums_with_their_currency(console: Client, paid: Paym
     ]
     assert ">1200<" not in page
     account = Account.objects.create(
-        merchant=paid.merchant, name="main", currency="UAH", balance=4321
+        merchant=paid.merchant, name="third", currency="UAH", balance=4321
     )
     page = console.get(f"/admin/payments/account/{account.pk}/change/").content.decode()
     assert "43.21 UAH" in page
