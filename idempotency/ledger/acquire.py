@@ -209,12 +209,13 @@ def _claim_again(
     if how.new_generation:
         parameters |= fingerprint_parameters(fingerprint) | origin.parameters()
     with phases.connection.cursor() as cursor:
-        if how.new_generation:
-            _forget_work(cursor, row)
         cursor.execute(_NEW_GENERATION if how.new_generation else _CLAIM_AGAIN, parameters)
         won = cursor.fetchone()
-    if won is None:
-        return None
+        if won is None:
+            return None
+        if how.new_generation and row["deferred"]:
+            # The work of the life that has ended, so that the new one can have its own.
+            cursor.execute("DELETE FROM idempotency_operation WHERE key_id = %(id)s", row)
     token, generation = won
     return Won(
         id=row["id"],
@@ -225,16 +226,6 @@ def _claim_again(
         resumed=row["unfinished"] and not how.new_generation,
         resource="" if how.new_generation else row["resource"],
     )
-
-
-def _forget_work(cursor: Any, row: dict[str, Any]) -> None:
-    """Delete the deferred work of the life that has ended, so that the new one can have its own."""
-    if row["deferred"]:
-        cursor.execute(
-            "DELETE FROM idempotency_operation AS o USING idempotency_key AS k "
-            "WHERE o.key_id = k.id AND k.id = %(id)s AND k.token = %(token)s AND k.settled_at IS NOT NULL",
-            row,
-        )
 
 
 def _still(phases: Phases, row: dict[str, Any]) -> bool:

@@ -1,7 +1,9 @@
 """A 202: key, operation and answer in one commit, replayed in every state (R4, R31, R32)."""
 
 import re
+import threading
 import uuid
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -10,8 +12,10 @@ from django.db import connection
 
 from idempotency.exceptions import Misuse, TemporaryFailure
 from idempotency.models import Key, Operation
-from idempotency.operations import defer, runner
+from idempotency.operations import accept, defer, runner
+from idempotency.testing import pass_time
 from tests.integration.operations.conftest import Caller, key_of, make_due, work_of
+from tests.support import deferring
 from tests.support.deferring import jobs
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -194,3 +198,37 @@ def test_r31_a_new_life_of_a_key_has_work_of_its_own(caller: Caller) -> None:
     assert caller.look(first).status_code == 410
     runner.run()
     assert caller.look(second).json()["result"] == {"did": 1}
+
+
+def test_r13_a_twin_does_not_wait_for_who_begins_a_new_life(
+    caller: Caller, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    operation = caller.job(1, key="k1")
+    make_due(operation)
+    runner.run()
+    pass_time(2_592_001)
+    running, answered = threading.Event(), threading.Event()
+
+    def slow(**given: Any) -> Any:
+        running.set()
+        assert answered.wait(30), "the twin waited for the first"
+        return accept(**given)
+
+    def first_one() -> Any:
+        try:
+            return caller.post("/jobs/", body, key="k1")
+        finally:
+            connection.close()
+
+    body = {"operation": "test.job", "input": 1}
+    monkeypatch.setattr(deferring, "accept", slow)
+    try:
+        with ThreadPoolExecutor(1) as pool:
+            first = pool.submit(first_one)
+            assert running.wait(30)
+            twin = caller.post("/jobs/", body, key="k1")
+            answered.set()
+            assert first.result(30).status_code == 202
+    finally:
+        answered.set()
+    assert (twin.status_code, twin.json()["code"]) == (409, "in-progress")
