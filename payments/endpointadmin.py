@@ -25,6 +25,7 @@ from idempotency.admin.cells import since
 from idempotency.admin.forms import ActionForm
 from payments import completion
 from payments.models import Delivery, DeliveryAttempt, Endpoint
+from payments.serializers import PING
 
 PERMISSION = "payments.operate_payments"
 
@@ -172,7 +173,7 @@ class AttemptInline(admin.TabularInline):  # type: ignore[type-arg]  # no class 
 class DeliveryAdmin(Acting):
     """What was announced, to whom, and what came of it; never what it says."""
 
-    list_display = ("event", "endpoint", "status", "ending", "seen", "webhook_id")
+    list_display = ("event", "about", "endpoint", "status", "ending", "seen", "webhook_id")
     list_filter = ("status", "event", "endpoint__merchant")
     list_select_related = ("endpoint",)
     ordering = ("-created_at",)
@@ -181,8 +182,7 @@ class DeliveryAdmin(Acting):
     search_help_text = "Exact: webhook-id, id of the deferred work."
     inlines = [AttemptInline]
     shown = (
-        "webhook_id", "event", "endpoint", "status", "ending", "subject_id", "created_at", "queued_at", "ended_at",
-        "work",
+        "webhook_id", "event", "about", "endpoint", "status", "ending", "created_at", "queued_at", "ended_at", "work",
     )  # fmt: skip
     acts = {
         "again": Act(
@@ -216,6 +216,18 @@ class DeliveryAdmin(Acting):
     def lookup_allowed(self, lookup: str, value: Any, request: HttpRequest) -> bool:
         """Allow the list of one endpoint."""
         return lookup == "endpoint__id__exact" or super().lookup_allowed(lookup, value, request)
+
+    @admin.display(description="about")
+    def about(self, row: Delivery) -> SafeString | str:
+        """Return a link to the row that moved."""
+        if row.event == PING:
+            return "–"
+        name = f"admin:payments_{row.event.partition('.')[0]}_change"
+        return format_html(
+            '<a href="{}">{}…</a>',
+            reverse(name, args=[row.subject_id]),
+            str(row.subject_id)[:8],
+        )
 
     @admin.display(description="announced")
     def seen(self, row: Delivery) -> SafeString:

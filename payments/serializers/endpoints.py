@@ -1,5 +1,6 @@
 """Endpoints of merchants: what comes in, and what goes out."""
 
+import uuid
 from collections.abc import Sequence
 from typing import Any
 
@@ -134,9 +135,25 @@ class DeliveryOut(serializers.ModelSerializer[Delivery]):
     """One event on its way to one endpoint."""
 
     webhook_id = serializers.CharField(read_only=True)
+    about = serializers.SerializerMethodField(
+        help_text="The id of the payment, refund, payout or receipt; null for a ping"
+    )
     attempts = AttemptOut(many=True, read_only=True)
 
     class Meta:
         model = Delivery
-        fields = ["webhook_id", "event", "status", "ending", "created_at", "ended_at", "attempts"]
+        fields = [
+            "webhook_id",
+            "event",
+            "about",
+            "status",
+            "ending",
+            "created_at",
+            "ended_at",
+            "attempts",
+        ]
         read_only_fields = fields
+
+    def get_about(self, delivery: Delivery) -> uuid.UUID | None:
+        """Return what the event is about."""
+        return None if delivery.event == PING else delivery.subject_id

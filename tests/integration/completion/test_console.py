@@ -104,6 +104,17 @@ def test_a_delivery_is_found_by_what_the_receiver_knows(
     assert found == [[wanted.webhook_id], [wanted.webhook_id], [], []]
 
 
+def test_a_delivery_leads_to_what_it_is_about(
+    console: Client, shop: Shop, hearing: Hearing
+) -> None:
+    paid = shop.pay().json()["id"]
+    ping = shop.client.post(f"{hearing.path}ping/").json()
+    assert ping["about"] is None
+    page = console.get(reverse("admin:payments_delivery_changelist")).content.decode()
+    about = re.findall(r'field-about">(.*?)</td>', page)
+    assert about == ["–", f'<a href="/admin/payments/payment/{paid}/change/">{paid[:8]}…</a>']
+
+
 def test_its_page_tells_times_as_the_pages_of_keys_do(
     console: Client, shop: Shop, hearing: Hearing
 ) -> None:

@@ -1,5 +1,6 @@
 """An event is sent once more because its merchant asks for it: once for each key, under the same webhook-id."""
 
+import json
 import uuid
 from functools import partial
 from typing import Any
@@ -41,6 +42,7 @@ def test_what_has_arrived_is_sent_once_more_as_it_was(
     assert again == body
     shown = shop.client.get(sent).json()
     assert shown["status"] == "delivered"
+    assert shown["about"] == json.loads(body)["data"]["payment"]["id"]
     assert [one["status"] for one in shown["attempts"]] == [204, 204]
 
 
