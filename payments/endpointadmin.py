@@ -173,7 +173,7 @@ class AttemptInline(admin.TabularInline):  # type: ignore[type-arg]  # no class 
 class DeliveryAdmin(Acting):
     """What was announced, to whom, and what came of it; never what it says."""
 
-    list_display = ("event", "about", "endpoint", "status", "ending", "seen", "webhook_id")
+    list_display = ("event", "status", "about", "seen", "endpoint", "ending", "webhook_id")
     list_filter = ("status", "event", "endpoint__merchant")
     list_select_related = ("endpoint",)
     ordering = ("-created_at",)
