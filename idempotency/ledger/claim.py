@@ -22,7 +22,7 @@ from idempotency.faultpoints import reach
 from idempotency.ledger import draft, journal
 from idempotency.ledger.acquire import Won
 from idempotency.ledger.phases import Phases
-from idempotency.ledger.series import ending_of, freeze, next_rotation
+from idempotency.ledger.series import applied, ending_of, freeze, next_rotation
 from idempotency.ledger.values import About, Identity
 from idempotency.resilience import Deadline, current_deadline, deadline_scope, journalled
 from idempotency.types import Downstream, Ending, OutsideRequest, OutsideResult
@@ -228,22 +228,19 @@ class Claim:
         self, sender: journal.OpenSender, send: Callable[[OutsideRequest], OutsideResult]
     ) -> OutsideResult:
         self._sends = 0
+        # From here on, and until it has ended, whatever breaks says nothing of it.
+        self.last_ending = None
         try:
             with deadline_scope(self.deadline), journalled(before_send=self._before_send):
                 result = send(OutsideRequest(sender.downstream_key, sender.payload))
+                ending = applied(result, sends=self._sends)
                 reach("after_call")
         except BaseException as error:
             self._reopen(sender, ending_of(error, sends=self._sends))
             if isinstance(error, CallError) or not isinstance(error, Exception):
                 raise
             raise CallUnknown("The call ended in an error nobody had foreseen.") from error
-        self._reopen(
-            sender,
-            # A sender without a guard announces no sends: it has made one.
-            journal.StepEnding(
-                Ending.APPLIED, max(1, self._sends), result.reference, result.record
-            ),
-        )
+        self._reopen(sender, ending)
         return result
 
     def _before_send(self) -> None:

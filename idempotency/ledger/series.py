@@ -6,7 +6,7 @@ from typing import Any
 
 from idempotency.exceptions import CallError, CallFailed, CallRejected, CallUnknown, Misuse
 from idempotency.ledger.journal import Recorded, StepEnding
-from idempotency.types import Downstream, Ending
+from idempotency.types import Downstream, Ending, OutsideResult
 
 
 def freeze(request: bytes | Mapping[str, Any]) -> bytes:
@@ -50,11 +50,23 @@ def next_rotation(earlier: Recorded | None, downstream: Downstream) -> int:
     return earlier.rotation + 1
 
 
+def applied(result: OutsideResult, *, sends: int) -> StepEnding:
+    """Return the ending of a call that gave this result.
+
+    Raises:
+        TypeError: it is none; what it was is for a look-up to say.
+    """
+    if not isinstance(result, OutsideResult):
+        raise TypeError(f"A sender must return an OutsideResult, not {type(result).__name__}.")
+    # A sender without a guard announces no sends: it has made one.
+    return StepEnding(Ending.APPLIED, max(1, sends), str(result.reference), result.record)
+
+
 def ending_of(error: BaseException, *, sends: int) -> StepEnding:
     """Translate how the guarded call ended into evidence; what nobody had foreseen is ambiguous."""
     report = error.report if isinstance(error, CallError) else None
     attempts = report.attempts if report else sends
-    text = f"{type(error).__name__}: {error}"[:500]
+    text = f"{type(error).__name__}: {_words(error)}"[:500]
     match error:
         case CallRejected():
             return StepEnding(
@@ -65,3 +77,10 @@ def ending_of(error: BaseException, *, sends: int) -> StepEnding:
             return StepEnding(how, attempts, error=text)
         case _:
             return StepEnding(Ending.AMBIGUOUS, attempts, error=text)
+
+
+def _words(error: BaseException) -> str:
+    try:
+        return str(error)
+    except Exception:  # noqa: BLE001 - what it came to counts, not what it cannot say
+        return "it has no words"

@@ -19,11 +19,11 @@ from idempotency.decorators import IdempotentRequest, idempotent
 from idempotency.exceptions import CallRejected, CallUnknown
 from idempotency.models import Key, Sender, Step
 from idempotency.testing import pass_time
-from idempotency.types import Applied, OutsideResult
+from idempotency.types import Applied, OutsideRequest, OutsideResult
 from tests.integration.core.conftest import Caller
 from tests.integration.core.test_database_fails import commit_fails
 from tests.support import host
-from tests.support.host import KEYED, ChargeResolver, other_side, outside
+from tests.support.host import KEYED, UNKEYED, ChargeResolver, other_side, outside
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -137,6 +137,35 @@ def test_r14_who_swallows_the_loss_of_the_transaction_has_not_succeeded(
     assert other_side.effects == []
     assert caller.post("/handled/", key=key).status_code == 201
     assert len(other_side.effects) == 1
+
+
+class Unspeakable(Exception):
+    def __str__(self) -> str:
+        raise ValueError("no words")
+
+
+def nothing(request: OutsideRequest) -> Any:
+    other_side.send(request)
+
+
+def unspeakable(request: OutsideRequest) -> Any:
+    other_side.send(request)
+    raise Unspeakable
+
+
+@pytest.mark.parametrize("send", [nothing, unspeakable])
+def test_r14_what_a_sender_does_wrong_after_its_send_is_never_nothing(
+    caller: Caller, key: str, send: Callable[[OutsideRequest], Any]
+) -> None:
+    def charge(request: Any) -> Response:
+        request.claim.outside_call(step="charge", request={}, send=send, downstream=UNKEYED)
+        return Response(status=201)
+
+    other_side.keyed = False
+    _handlers.append(charge)
+    answers = [caller.post("/handled/", key=key) for _ in range(2)]
+    assert [answer.status_code for answer in answers] == [504, 409]
+    assert (Key.objects.get().state, len(other_side.effects)) == ("unknown", 1)
 
 
 UNSTORABLE = ["a\x00b", "a\ud800b", float("nan"), Decimal("1.50"), uuid.UUID(int=1)]
