@@ -120,12 +120,19 @@ def _perform(request: HttpRequest, row: Any, act: Act, form: ActionForm) -> None
 class EndpointAdmin(Acting):
     """Endpoints; never their secrets."""
 
-    list_display = ("url", "merchant", "status", "disabled_because", "failures", "failing_since")
+    list_display = (
+        "address",
+        "merchant",
+        "status",
+        "disabled_because",
+        "failures",
+        "failing_since",
+    )
     list_filter = ("status", "merchant")
     list_select_related = ("merchant",)
     ordering = ("-created_at",)
     shown = (
-        "merchant", "url", "description", "events", "status", "disabled_because", "failures", "failing_since",
+        "merchant", "address", "description", "events", "status", "disabled_because", "failures", "failing_since",
         "failed_at", "created_at", "sent",
     )  # fmt: skip
     acts = {
@@ -147,6 +154,11 @@ class EndpointAdmin(Acting):
     def offered(self, row: Endpoint) -> str:
         """Return the other way of its switch."""
         return {Endpoint.ENABLED: "off", Endpoint.DISABLED: "on"}.get(row.status, "")
+
+    @admin.display(description="address")
+    def address(self, row: Endpoint) -> str:
+        """Return the address without its query."""
+        return str(row)
 
     @admin.display(description="deliveries")
     def sent(self, row: Endpoint) -> SafeString:

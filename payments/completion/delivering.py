@@ -53,9 +53,7 @@ def deliver(*, claim: Claim, delivery_id: uuid.UUID) -> dict[str, Any]:
     if not claim.replaying:
         # What has arrived by the record is only written down: nothing that came since forbids that.
         _require_deliverable(delivery, delivery.now)
-    # Without the query, in which merchants put tokens.
-    where = delivery.endpoint.url.partition("?")[0]
-    claim.link(reference=delivery.webhook_id, summary=f"{delivery.event} to {where}"[:200])
+    claim.link(reference=delivery.webhook_id, summary=str(delivery)[:200])
     claim.outside_call(
         step=STEP,
         subject=f"delivery {delivery.pk}",

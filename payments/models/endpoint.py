@@ -57,7 +57,9 @@ class Endpoint(models.Model):
         ]
 
     def __str__(self) -> str:
-        return self.url
+        # Without the query, in which merchants put tokens: this is shown to staff and put on record.
+        path, asked, _ = self.url.partition("?")
+        return f"{path}?…" if asked else path
 
 
 class EndpointSecret(models.Model):

@@ -7,7 +7,7 @@ from django.contrib.auth.models import Permission, User
 from django.test import Client
 from django.urls import reverse
 
-from idempotency.models import Event
+from idempotency.models import Event, Key
 from payments.models import Delivery
 from tests.integration.completion.conftest import Hearing, Receiver, delivery, work
 from tests.integration.payments.conftest import Shop
@@ -123,3 +123,28 @@ def test_its_page_tells_times_as_the_pages_of_keys_do(
     page = console.get(address).content.decode()
     assert delivery().created_at.strftime("%b %Y %H:%M:%S") in page
     assert "View on site" not in page
+
+
+def test_a_token_in_an_address_is_shown_to_nobody_and_not_put_on_record(
+    console: Client, shop: Shop, hearing: Hearing
+) -> None:
+    shop.client.patch(hearing.path, {"url": f"{hearing.row.url}?token=hush"}, format="json")
+    shop.pay()
+    work()
+    end = delivery()
+    for name, pk in (("endpoint", hearing.id), ("delivery", end.pk)):
+        for address in (
+            reverse(f"admin:payments_{name}_changelist"),
+            reverse(f"admin:payments_{name}_change", args=[pk]),
+            reverse(
+                f"admin:payments_{name}_act", args=[pk, "off" if name == "endpoint" else "again"]
+            ),
+        ):
+            page = console.get(address).content.decode()
+            assert "/events?…" in page, address
+            assert "hush" not in page, address
+    submit(console, reverse("admin:payments_delivery_act", args=[end.pk, "again"]))
+    assert "hush" not in str(Event.objects.get(kind="staff-webhook").detail)
+    assert Key.objects.get(operation="webhooks.deliver", reference=end.webhook_id).summary == str(
+        end
+    )
