@@ -115,6 +115,10 @@ def freeze_store(deployment: Deployment, *, seconds: float) -> None:
         deployment.freeze(servers.store.process.send_signal, seconds=seconds)
 
 
+LATEST = 2.0
+"""Seconds by which the gateway is late at most, with an answer or an effect."""
+
+
 def gateway_fault(deployment: Deployment, **fault: Any) -> None:
     deployment.stack.simulate("POST", "/_sim/faults", fault)
 
@@ -139,7 +143,7 @@ def fault(chance: random.Random) -> Mapping[str, Any]:
         "path": chance.choice(GATEWAY_PATHS),
         "kind": chance.choice(sorted(KINDS)),
         "times": chance.randint(1, 4),
-        "seconds": round(chance.uniform(0.2, 2.0), 2),
+        "seconds": round(chance.uniform(0.2, LATEST), 2),
     }
 
 

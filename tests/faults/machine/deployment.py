@@ -35,7 +35,6 @@ IDEMPOTENCY: dict[str, Any] = {
 PAYMENTS: dict[str, Any] = {
     "GATEWAY_TIMEOUT": 1.0,
     "GATEWAY_ATTEMPTS": 2,
-    "GATEWAY_SETTLING_TIME": SETTLING,
     "FOLLOW_EVERY": 1.0,
     "BREAKER_OPEN": 1.0,
     # Each cell has its own fault: one must not close the way for the others.
@@ -51,13 +50,19 @@ class Deployment:
     """A stack with short times: an armed web whose processes serve one request at a time, and the rest."""
 
     def __init__(
-        self, stack: Stack, settings: LazySettings, *, keyed: bool, breaker: bool = False
+        self,
+        stack: Stack,
+        settings: LazySettings,
+        *,
+        keyed: bool,
+        breaker: bool = False,
+        settling: float = SETTLING,
     ) -> None:
         self.stack = stack
         self.keyed = keyed
         self.home = stack.home / "armed"
         self.home.mkdir()
-        payments = {**PAYMENTS, "GATEWAY_KEYED": keyed}
+        payments = {**PAYMENTS, "GATEWAY_KEYED": keyed, "GATEWAY_SETTLING_TIME": settling}
         if breaker:
             del payments["BREAKER_MIN_CALLS"]
         stack.environment |= {
