@@ -100,7 +100,9 @@ class Claim:
 
         Raises:
             Fenced: the key has another owner by now.
+            Misuse: it is another thread than the handler's.
         """
+        self.phases.require_thread()
         if self.draft is not None and not self.written:
             if not draft.write(phases=self.phases, draft=self.draft):
                 raise Fenced("The key has another owner by now.")
@@ -148,7 +150,7 @@ class Claim:
             CallUnknown: it may have happened; the key waits for reconciliation.
             OutsideCallInTransaction: the handler has a transaction of its own open.
             Fenced: the key has another owner by now; nothing was sent.
-            Misuse: this run has called the step before: it would get the result of that call for this one.
+            Misuse: this run has called the step before, whose result it would get; or as for `require_key`.
         """
         self.phases.require_own()
         self._require_new(step)

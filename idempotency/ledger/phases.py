@@ -13,6 +13,7 @@ it, a savepoint stands between the two.
 import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from threading import get_ident
 from typing import Any
 
 from django.db import Error, InterfaceError, OperationalError, connections, transaction
@@ -38,6 +39,7 @@ class Phases:
         self._at_work = False
         self._depth = 0
         self._commit_is_open = False
+        self._thread = get_ident()
 
     @property
     def connection(self) -> BaseDatabaseWrapper:
@@ -80,7 +82,7 @@ class Phases:
                 "Under ATOMIC_REQUESTS mark the view: @method_decorator(transaction.non_atomic_requests, "
                 'name="dispatch") on a class, @transaction.non_atomic_requests on a function.'
             ) from error
-        self._outer = outer
+        self._outer, self._thread = outer, get_ident()
 
     def begin_effects(self, *, alone: bool = False) -> None:
         """Begin the handler's own writes, which can be undone for themselves.
@@ -125,12 +127,23 @@ class Phases:
         self.open()
         return True
 
+    def require_thread(self) -> None:
+        """Refuse another thread than that of the phase: its connection is another one.
+
+        Raises:
+            Misuse: it is another one.
+        """
+        if get_ident() != self._thread:
+            raise Misuse("A claim is used in another thread than its handler's.")
+
     def require_own(self) -> None:
         """Refuse an outside call unless this claim's phase is the innermost transaction.
 
         Raises:
             OutsideCallInTransaction: the handler is inside an `atomic()` of its own.
+            Misuse: as for `require_thread`.
         """
+        self.require_thread()
         if not self._at_work or len(self.connection.savepoint_ids) != self._depth:
             raise OutsideCallInTransaction(
                 "An outside call inside the handler's own atomic() block: what must be on record before the call "

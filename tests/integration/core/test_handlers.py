@@ -4,6 +4,7 @@ import contextlib
 import logging
 import uuid
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
 from typing import Any
 
@@ -137,6 +138,22 @@ def test_r14_who_swallows_the_loss_of_the_transaction_has_not_succeeded(
     assert other_side.effects == []
     assert caller.post("/handled/", key=key).status_code == 201
     assert len(other_side.effects) == 1
+
+
+@pytest.mark.parametrize("use", [outside, lambda claim: claim.require_key()])
+def test_r13_a_claim_is_refused_in_another_thread_before_anything_is_sent_or_written(
+    caller: Caller, key: str, use: Callable[[Any], Any]
+) -> None:
+    """Its connection is another one: what it wrote there would be committed by itself."""
+
+    def elsewhere(request: Any) -> Response:
+        with ThreadPoolExecutor(1) as pool:
+            pool.submit(use, request.claim).result()
+        return Response(status=201)
+
+    _handlers.append(elsewhere)
+    assert caller.post("/handled/", key=key).status_code == 500
+    assert (other_side.requests, Key.objects.count()) == ([], 0)
 
 
 class Unspeakable(Exception):
