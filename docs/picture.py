@@ -10,13 +10,14 @@ from pathlib import Path
 
 from selenium import webdriver
 from selenium.webdriver.common.by import By
+from selenium.webdriver.support.ui import WebDriverWait
 
 TARGET = Path(__file__).resolve().parent / "img" / "overview.png"
 _FLAGS = ("--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--no-first-run")
 
 
 def main(address: str) -> int:
-    """Log in as the demo's `admin` and photograph the overview."""
+    """Log in as the demo's `support` and photograph the overview."""
     options = webdriver.ChromeOptions()
     options.binary_location = shutil.which("chromium") or shutil.which("google-chrome") or ""
     with tempfile.TemporaryDirectory() as profile:
@@ -26,9 +27,10 @@ def main(address: str) -> int:
         browser = webdriver.Chrome(options=options, service=service)
         try:
             browser.get(f"{address}/admin/login/?next=/admin/idempotency/heartbeat/")
-            browser.find_element(By.NAME, "username").send_keys("admin")
-            browser.find_element(By.NAME, "password").send_keys("admin")
+            browser.find_element(By.NAME, "username").send_keys("support")
+            browser.find_element(By.NAME, "password").send_keys("support")
             browser.find_element(By.CSS_SELECTOR, "[type=submit]").click()
+            WebDriverWait(browser, 15).until(lambda it: it.find_elements(By.ID, "idem-live"))
             TARGET.parent.mkdir(exist_ok=True)
             browser.save_screenshot(str(TARGET))
         finally:
