@@ -159,11 +159,11 @@ ADVICE = {
     Situation.DONE_DIFFERENTLY: Advice(
         "amounts differ",
         "bad",
-        "The other side did something else than was asked for: another amount, or another currency. Both are in the "
-        "timeline.",
+        "The other side did something else than was asked for: another amount, another currency, or it failed after "
+        "it had been done. What both sides say is in the timeline.",
         "The amounts at both sides differ; a colleague is looking at it.",
-        "Look the id up in the gateway's own console. Give back what was taken too much, or ask for what is missing. "
-        "Then mark the alarm as handled.",
+        "Look the id up in the gateway's own console. Give back what was taken too much, or ask for what is missing; "
+        "what came back is sent again as a new operation. Then mark the alarm as handled.",
     ),
 }
 

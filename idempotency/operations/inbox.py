@@ -19,7 +19,7 @@ from idempotency import telemetry
 from idempotency.conf import conf
 from idempotency.exceptions import MessageRefused, Misuse
 from idempotency.execution import settling
-from idempotency.ledger import acquire, settlement, values
+from idempotency.ledger import acquire, settlement, storable, values
 from idempotency.ledger.claim import Claim
 from idempotency.ledger.phases import Phases
 from idempotency.operations import wake
@@ -61,8 +61,11 @@ def consume(
         MessageRefused: another copy is being worked on, or its outcome is not known: let the sender repeat it.
         Misuse: made inside a transaction, or the id cannot be kept.
     """
-    if not 1 <= len(message_id) <= _MAX_ID or not 1 <= len(source) <= _MAX_SOURCE:
-        raise Misuse("A message needs a source of 1 to 200 and an id of 1 to 255 characters.")
+    fits = 1 <= len(message_id) <= _MAX_ID and 1 <= len(source) <= _MAX_SOURCE
+    if not fits or storable.text(source + message_id) != source + message_id:
+        raise Misuse(
+            "A message needs a source of 1 to 200 and an id of 1 to 255 characters of text."
+        )
     identity = values.Identity(scope=source, operation=operation, key=message_id)
     phases = Phases(using=conf.DATABASE)
     try:

@@ -132,6 +132,9 @@ def _write(row: Row, said: LookUp, gateway_id: str, *, heard_by: str) -> bool:
         case Rejected(code=code):
             if before == "processing":
                 row.move(_refused_status(row, code), **_refusal(row, code), settled_at=Now())
+            elif before == "succeeded" and not isinstance(row, Payment):
+                _came_back(row, code, gateway_id, heard_by)
+                return True
         case Absent() | Pending():
             pass
         case _:
@@ -176,6 +179,22 @@ def _other_money(row: Row, event: Event) -> bool:
     before = f"{row.status} by {row.gateway_reference}"
     _late(row, before, event.gateway_id, "event", News.TWICE)
     return True
+
+
+def _came_back(row: Refund | Payout, code: str, gateway_id: str, heard_by: str) -> None:
+    """Raise that what was done has failed after all: a bank can send a refund or a payout back days later."""
+    currency = row.payment.currency if isinstance(row, Refund) else row.currency
+    late_news(
+        key_id=row.key_id,
+        actor=heard_by,
+        news=News.DIFFERENT,
+        detail={
+            "gateway_reference": gateway_id,
+            "said": f"failed: {code}",
+            "expected": shown(row.amount, currency),
+            "about": str(row),
+        },
+    )
 
 
 def _compare(row: Row, said: LookUp, gateway_id: str, *, heard_by: str) -> bool:

@@ -165,7 +165,7 @@ def test_r13_a_message_is_not_taken_inside_a_transaction() -> None:
         take()
 
 
-@pytest.mark.parametrize("message", ["", "x" * 256])
+@pytest.mark.parametrize("message", ["", "x" * 256, "x\0", "x\ud800"])
 def test_an_id_must_fit(message: str) -> None:
     with pytest.raises(Misuse, match="255"):
         take(message)

@@ -410,6 +410,22 @@ def test_r39_told_while_a_refund_waits_for_its_next_run_it_is_not_made_again(
         assert len(fake.effects) == 2
 
 
+def test_r39_a_refund_that_the_bank_sends_back_is_raised(shop: Shop, fake: FakeGateway) -> None:
+    """It had succeeded: nothing is taken back in the books, but the customer has no money."""
+    payment = Payment.objects.get(pk=shop.pay().json()["id"])
+    shop.post(f"/api/payments/{payment.pk}/refunds/", {"amount": 1200})
+    runner.run()
+    refund = Refund.objects.get()
+    assert refund.status == "succeeded"
+    event = told(refund, "failed") | {"id": "evt_back"}
+    for _ in range(2):
+        assert send(event).status_code == 200
+
+    refund.refresh_from_db()
+    assert refund.status == "succeeded"
+    assert [alarm["said"] for alarm in alarms()] == ["failed: failed"]
+
+
 def test_r36_no_look_up_takes_back_what_the_gateway_has_told(
     shop: Shop, fake: FakeGateway, monkeypatch: pytest.MonkeyPatch
 ) -> None:
