@@ -221,8 +221,9 @@ class Claim:
 
     def _recorded(self, step: str) -> journal.Recorded | None:
         if self._journal is None:
+            left = max(0.0, self.deadline.left())
             self._journal = journal.read(
-                phases=self.phases, key_id=self.id, generation=self.generation
+                phases=self.phases, key_id=self.id, generation=self.generation, send_within=left
             )
         return self._journal.get(step)
 

@@ -31,7 +31,7 @@ class Recorded:
     endings: tuple[Ending | None, ...]
     """One per sender; None is open."""
     may_resend: bool
-    """Whether the other side still remembers the downstream key."""
+    """Whether the other side will still remember the downstream key when this claim sends for the last time."""
 
     @property
     def is_open(self) -> bool:
@@ -67,17 +67,27 @@ def downstream_key(*, key_id: uuid.UUID, generation: int, step: str, rotation: i
     return digest.hexdigest()[:48]
 
 
-def read(*, phases: Phases, key_id: uuid.UUID, generation: int) -> dict[str, Recorded]:
-    """Return the last rotation of each step of a generation, by name."""
+def read(
+    *, phases: Phases, key_id: uuid.UUID, generation: int, send_within: float
+) -> dict[str, Recorded]:
+    """Return the last rotation of each step of a generation, by name.
+
+    Args:
+        send_within: seconds from now after which this claim sends nothing any more.
+    """
+    parameters = {"key": key_id, "generation": generation, "within": send_within}
     with phases.connection.cursor() as cursor:
-        cursor.execute(_READ, {"key": key_id, "generation": generation})
+        cursor.execute(_READ, parameters)
         return {row[0]: _recorded(row) for row in cursor.fetchall()}
 
+
+_MARGIN = 0.01
+"""Of another side's memory: its clock is not ours (R23)."""
 
 _READ = """
 SELECT DISTINCT ON (s.name) s.name, s.rotation, s.downstream_key, s.payload, s.reference, s.result,
     (SELECT array_agg(COALESCE(x.ending, '') ORDER BY x.id) FROM idempotency_sender x WHERE x.step_id = s.id),
-    s.resend_until > clock_timestamp()
+    s.resend_until > clock_timestamp() + %(within)s * interval '1 second'
 FROM idempotency_step s WHERE s.key_id = %(key)s AND s.generation = %(generation)s
 ORDER BY s.name, s.rotation DESC
 """
@@ -137,7 +147,7 @@ def begin(
         "subject": storable.text(subject)[:100],
         "keyed": downstream.keyed,
         "settling": downstream.settling_time,
-        "memory": downstream.key_memory,
+        "memory": (1 - _MARGIN) * downstream.key_memory,
         "send_within": send_within,
         "host": process.host,
         "boot": process.boot_id,
