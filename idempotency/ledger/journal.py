@@ -75,7 +75,11 @@ def read(
     Args:
         send_within: seconds from now after which this claim sends nothing any more.
     """
-    parameters = {"key": key_id, "generation": generation, "within": send_within}
+    parameters: dict[str, Any] = {
+        "key": key_id,
+        "generation": generation,
+        "within": send_within,
+    }
     with phases.connection.cursor() as cursor:
         cursor.execute(_READ, parameters)
         return {row[0]: _recorded(row) for row in cursor.fetchall()}
