@@ -234,7 +234,8 @@ class Claim:
         # From here on, and until it has ended, whatever breaks says nothing of it.
         self.last_ending = None
         try:
-            with deadline_scope(self.deadline), journalled(before_send=self._before_send):
+            on_record = journalled(self._before_send, keyed=sender.keyed)
+            with deadline_scope(self.deadline), on_record:
                 result = send(OutsideRequest(sender.downstream_key, sender.payload))
                 ending = applied(result, sends=self._sends)
                 reach("after_call")

@@ -53,6 +53,8 @@ class OpenSender:
     step_id: int
     downstream_key: str
     payload: bytes
+    keyed: bool
+    """Whether the other side honours keys."""
 
 
 def downstream_key(*, key_id: uuid.UUID, generation: int, step: str, rotation: int) -> str:
@@ -167,7 +169,7 @@ def begin(
     if row is None:
         raise Fenced("The key has another owner, or its lease ran out before the call began.")
     sender_id, step_id, frozen_key, frozen = row
-    return OpenSender(sender_id, step_id, frozen_key, sealing.unseal(frozen))
+    return OpenSender(sender_id, step_id, frozen_key, sealing.unseal(frozen), downstream.keyed)
 
 
 _BEGUN = f"call_begun = true, journal_version = k.journal_version + 1, {SET_ABOUT}"

@@ -10,7 +10,7 @@ from idempotency.resilience.deadline import Deadline
 BeforeSend = Callable[[], None]
 
 _ATTEMPT: ContextVar["Attempt | None"] = ContextVar("idempotency_attempt", default=None)
-_JOURNAL: ContextVar[BeforeSend | None] = ContextVar("idempotency_journal", default=None)
+_JOURNAL: ContextVar["Journal | None"] = ContextVar("idempotency_journal", default=None)
 
 
 @dataclass(slots=True)
@@ -34,6 +34,16 @@ class Attempt:
         return max(self.deadline.left(), 0.0)
 
 
+@dataclass(frozen=True, slots=True)
+class Journal:
+    """What stands behind a call with an effect."""
+
+    before_send: BeforeSend
+    """The last check before each send; raises where there must be none."""
+    keyed: bool
+    """Whether the other side honours keys, as its journal row says."""
+
+
 def current_attempt() -> Attempt | None:
     """Return the attempt that this context makes, or None outside a guarded call."""
     return _ATTEMPT.get()
@@ -49,19 +59,21 @@ def attempt_scope(attempt: Attempt) -> Generator[None, None, None]:
         _ATTEMPT.reset(token)
 
 
-def current_journal() -> BeforeSend | None:
-    """Return the last check before a send, or None where no journal row stands behind the call."""
+def current_journal() -> Journal | None:
+    """Return what stands behind a call that is made here, or None where no journal row does."""
     return _JOURNAL.get()
 
 
 @contextmanager
-def journalled(before_send: BeforeSend) -> Generator[None, None, None]:
+def journalled(before_send: BeforeSend, *, keyed: bool = True) -> Generator[None, None, None]:
     """Let guarded calls with an effect be made here: their intent is on record.
 
     `before_send` is called immediately before each send. It raises when this process must not send
-    any more (superseded, deadline over): then the send does not happen.
+    any more (superseded, deadline over): then the send does not happen. `keyed` says whether the
+    other side honours keys: where it does not, no guard repeats what may have been executed,
+    whatever the guard was told itself.
     """
-    token = _JOURNAL.set(before_send)
+    token = _JOURNAL.set(Journal(before_send, keyed))
     try:
         yield
     finally:

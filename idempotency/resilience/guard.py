@@ -31,7 +31,7 @@ class Guard:
     Args:
         name: the dependency's name in events, reports and messages.
         keyed: whether the other side honours our downstream key, so that a send whose outcome is
-            unknown may be repeated under it.
+            unknown may be repeated under it; it is not where the journal says otherwise.
         policy: attempts, pauses and times.
         breaker: one per account at the dependency, or None.
         bulkhead: bounds concurrent calls, or None.

@@ -8,7 +8,7 @@ from typing import NoReturn
 
 from idempotency.clock import Clock
 from idempotency.exceptions import CallError, CallFailed, CallRejected, CallUnknown
-from idempotency.resilience.attempt import Attempt, BeforeSend
+from idempotency.resilience.attempt import Attempt, Journal
 from idempotency.resilience.breaker import CircuitBreaker, Permit
 from idempotency.resilience.classifier import Classification, classify
 from idempotency.resilience.deadline import Deadline, current_deadline
@@ -45,8 +45,8 @@ class Terms:
 class Series:
     """The attempts of one call. Every method but `begin`, `accepts` and `failed` ends the call."""
 
-    def __init__(self, terms: Terms, before_send: BeforeSend | None) -> None:
-        self._terms, self._before_send = terms, before_send
+    def __init__(self, terms: Terms, journal: Journal | None) -> None:
+        self._terms, self._journal = terms, journal
         self._started = terms.clock.now()
         self._deadline = self._own_deadline()
         self._attempts = 0
@@ -91,10 +91,10 @@ class Series:
         self._permit = permit
 
     def _ask_the_journal(self) -> None:
-        if self._before_send is None:
+        if self._journal is None:
             return
         try:
-            self._before_send()
+            self._journal.before_send()
         except BaseException as error:  # noqa: BLE001 - raised as an ending
             # The send does not happen, whatever the reason.
             self._vote(Vote.NONE)
@@ -149,7 +149,9 @@ class Series:
 
     def _may_repeat(self, outcome: Outcome) -> bool:
         if outcome is Outcome.AMBIGUOUS:
-            return self._terms.keyed or not self._terms.effect
+            # Guard and journal row are told apart: one of them that knows of no keys is enough.
+            honoured = self._journal is not None and self._journal.keyed and self._terms.keyed
+            return honoured or not self._terms.effect
         return outcome is Outcome.TRANSIENT
 
     def _classify(self, attempt: Attempt, met: object) -> Classification:

@@ -180,7 +180,7 @@ def test_r12_a_claim_whose_time_is_over_sends_nothing(
 
         journal = current_journal()
         assert journal is not None
-        journal()
+        journal.before_send()
         sent.append(1)
 
     other_side.script.append(send)

@@ -137,6 +137,15 @@ def test_r24_an_ambiguous_send_is_not_repeated_without_a_key(time: FakeTime) -> 
     assert error.report.last_error.startswith("timeout: ReadTimeout")
 
 
+def test_r24_a_guard_that_takes_the_other_side_for_keyed_does_not_outvote_the_journal(
+    time: FakeTime,
+) -> None:
+    peer = Peer([READ, OK], time)
+    with journalled(lambda: None, keyed=False), pytest.raises(CallUnknown):
+        guard_of(time, keyed=True).call(peer)
+    assert len(peer.attempts) == 1
+
+
 def test_r24_what_was_not_sent_is_repeated_also_without_a_key(time: FakeTime) -> None:
     peer = Peer([UNSENT, UNSENT, OK], time)
     assert ended(guard_of(time, keyed=False), peer) == "answer"
