@@ -173,7 +173,7 @@ def as_problem(claim: Claim, error: BaseException | None) -> BaseException:
     if isinstance(error, CallError):
         ref = str(claim.id) if claim.called else None
         told: BaseException = problem.from_call_error(error, operation_ref=ref)
-    elif isinstance(error, LedgerUnavailable | Error) and _is_outage(error):
+    elif isinstance(error, LedgerUnavailable | Error) and _database_failed(error):
         if is_outage(error):
             # Another server may take writes by then: the next claim is made on a new connection.
             claim.phases.abandon()
@@ -184,7 +184,7 @@ def as_problem(claim: Claim, error: BaseException | None) -> BaseException:
     return told
 
 
-def _is_outage(error: LedgerUnavailable | Error) -> bool:
+def _database_failed(error: LedgerUnavailable | Error) -> bool:
     """Whether the database failed, and not what it was asked; then nothing of the request was kept."""
     outages = (LedgerUnavailable, OperationalError, InterfaceError)
     return isinstance(error, outages) or is_outage(error)

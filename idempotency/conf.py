@@ -21,6 +21,8 @@ from idempotency.setting import Count, Flag, Hook, Names, Seconds, Secrets, Sett
 class Conf:
     """The settings, live. Durations are seconds as float."""
 
+    dict_name = "IDEMPOTENCY"
+
     REQUEST_BUDGET = Seconds(12, "Time that one request may take, its answer included.")
     LEASE = Seconds(
         45, "Time from the first outside call after which a silent key becomes unknown."

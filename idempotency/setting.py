@@ -17,6 +17,9 @@ T = TypeVar("T")
 class Host(Protocol):
     """Where settings are read from."""
 
+    dict_name: str
+    """What the host calls their dict."""
+
     @property
     def raw(self) -> Mapping[str, Any]:
         """Return what the host wrote, unread."""
@@ -50,7 +53,7 @@ class Setting(Generic[T]):
         try:
             return self.read(raw[self.name])
         except ValueError as error:
-            raise ImproperlyConfigured(f"IDEMPOTENCY[{self.name!r}]: {error}.") from error
+            raise ImproperlyConfigured(f"{instance.dict_name}[{self.name!r}]: {error}.") from error
 
     def fallback(self) -> T:
         """Return the value where the host says nothing."""

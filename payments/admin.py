@@ -88,15 +88,11 @@ class MoneyAdmin(ConsoleAdmin):
 class MovingAdmin(MoneyAdmin):
     """A list of rows whose status is what their key says, as long as nobody knows better."""
 
-    def changelist_view(
-        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
-    ) -> HttpResponse:
-        """Show the list with the statuses that the API shows."""
-        response = super().changelist_view(request, extra_context)
-        context = getattr(response, "context_data", None) or {}
-        if "cl" in context:
-            context["cl"].result_list = queries.with_shown_status(list(context["cl"].result_list))
-        return response
+    def get_changelist_instance(self, request: HttpRequest) -> Any:
+        """Return the list with the statuses that the API shows."""
+        listed = super().get_changelist_instance(request)
+        listed.result_list = queries.with_shown_status(list(listed.result_list))
+        return listed
 
     def get_object(
         self, request: HttpRequest, object_id: str, from_field: str | None = None

@@ -9,51 +9,15 @@
 
 import math
 from collections.abc import Mapping
-from typing import Any, Generic, TypeVar, overload
+from typing import Any
 
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 
-T = TypeVar("T")
+from idempotency.setting import Count, Setting
 
 DEMO_URL = "http://127.0.0.1:12111"
 DEMO_SECRET = "whsec_demo_only"  # noqa: S105 - public on purpose: it is refused outside DEBUG
-
-
-class Setting(Generic[T]):
-    """One setting: its name, default and meaning. A subclass says how a raw value is read."""
-
-    def __init__(self, default: T, doc: str) -> None:
-        self.default = default
-        self.doc = doc
-        self.name = ""
-
-    def __set_name__(self, owner: type, name: str) -> None:
-        self.name = name
-
-    @overload
-    def __get__(self, instance: None, owner: type) -> "Setting[T]": ...
-
-    @overload
-    def __get__(self, instance: "Conf", owner: type) -> T: ...
-
-    def __get__(self, instance: "Conf | None", owner: type) -> "Setting[T] | T":
-        if instance is None:
-            return self
-        if self.name not in instance.raw:
-            return self.fallback()
-        try:
-            return self.read(instance.raw[self.name])
-        except ValueError as error:
-            raise ImproperlyConfigured(f"PAYMENTS[{self.name!r}]: {error}.") from error
-
-    def fallback(self) -> T:
-        """Return the value where the host says nothing."""
-        return self.default
-
-    def read(self, raw: object) -> T:
-        """Return the typed value. Raises: ValueError, saying what is wanted instead."""
-        raise NotImplementedError
 
 
 class Number(Setting[float]):
@@ -72,15 +36,6 @@ class Number(Setting[float]):
         if not self.least <= raw <= self.most:
             raise ValueError(f"a number from {self.least} to {self.most} is wanted, not {raw}")
         return float(raw)
-
-
-class Count(Setting[int]):
-    """A whole number, at least 1."""
-
-    def read(self, raw: object) -> int:
-        if isinstance(raw, bool) or not isinstance(raw, int) or raw < 1:
-            raise ValueError(f"a whole number of at least 1 is wanted, not {raw!r}")
-        return raw
 
 
 class Flag(Setting[bool]):
@@ -117,6 +72,8 @@ class Text(Setting[str]):
 
 class Conf:
     """The settings, live. Durations are seconds as float."""
+
+    dict_name = "PAYMENTS"
 
     GATEWAY_URL = Text("", "Address of the payment gateway.", demo=DEMO_URL)
     GATEWAY_API_KEY = Text("", "Secret key of our account at it.", demo="sk_test_demo_only")

@@ -5,8 +5,9 @@ A claim of a new identity holds the advisory lock, and that is all: its row is i
 outside call, or with deferred work, whichever comes first. So a local handler costs one insert and no update, and a run
 that kept nothing leaves nothing. Who inserts is decided by the unique constraint; the lock spares twins the work.
 
-Until the claim's first commit the row may be there or not: a handler's own savepoint can have undone it. Therefore
-every statement that may be the first is an upsert whose UPDATE is fenced like any other.
+A row that this claim has not written is inserted, or gives way to whoever has the identity. One that it has written
+(`require_key`) may be there or not until its first commit: a handler's own savepoint can have undone it. Therefore
+every statement after that is an upsert, whose UPDATE is fenced like any other.
 """
 
 import uuid

@@ -38,7 +38,8 @@ class Phases:
         self._effects: transaction.Atomic | None = None
         self._at_work = False
         self._depth = 0
-        self._commit_is_open = False
+        self.commit_is_open = False
+        """Whether the last COMMIT may have been carried out although it failed here."""
         self._thread = get_ident()
 
     @property
@@ -61,11 +62,6 @@ class Phases:
     def is_open(self) -> bool:
         """Whether a transaction is open now."""
         return self._outer is not None
-
-    @property
-    def commit_is_open(self) -> bool:
-        """Whether the last COMMIT may have been carried out although it failed here."""
-        return self._commit_is_open
 
     def open(self) -> None:
         """Begin a phase.
@@ -163,15 +159,15 @@ class Phases:
         if self.connection.atomic_blocks[:1] == [outer]:
             # Not so inside a host's TestCase, where nothing is committed and nothing follows.
             _log_what_follows(self.connection)
-        self._commit_is_open = True
+        self.commit_is_open = True
         try:
             outer.__exit__(None, None, None)
         except Error as error:
             lost = isinstance(error, OperationalError | InterfaceError)
             # Whatever else the server answers says that it rolled back.
-            self._commit_is_open = lost and not is_conflict(error)
+            self.commit_is_open = lost and not is_conflict(error)
             raise
-        self._commit_is_open = False
+        self.commit_is_open = False
 
     def roll_back(self) -> None:
         """End the phase, keeping nothing."""
@@ -186,7 +182,7 @@ class Phases:
     def abandon(self) -> None:
         """Forget the phase and close its connection: the server undoes what was not committed."""
         self._outer = self._effects = None
-        self._at_work = self._commit_is_open = False
+        self._at_work = self.commit_is_open = False
         connection = self.connection
         connection.savepoint_ids.clear()
         connection.atomic_blocks.clear()
@@ -215,6 +211,7 @@ def _log_what_follows(connection: Any) -> None:
 
 
 def _logged(function: Callable[[], object]) -> Callable[[], None]:
+    # Django's own `robust=True` raises while it logs a callable without a name, e.g. a partial.
     def call() -> None:
         try:
             function()

@@ -181,8 +181,7 @@ def _other_money(row: Row, event: Event) -> bool:
     return True
 
 
-def _came_back(row: Refund | Payout, code: str, gateway_id: str, heard_by: str) -> None:
-    """Raise that what was done has failed after all: a bank can send a refund or a payout back days later."""
+def _otherwise(row: Row, said: str, gateway_id: str, heard_by: str) -> None:
     currency = row.payment.currency if isinstance(row, Refund) else row.currency
     late_news(
         key_id=row.key_id,
@@ -190,11 +189,16 @@ def _came_back(row: Refund | Payout, code: str, gateway_id: str, heard_by: str) 
         news=News.DIFFERENT,
         detail={
             "gateway_reference": gateway_id,
-            "said": f"failed: {code}",
+            "said": said,
             "expected": shown(row.amount, currency),
             "about": str(row),
         },
     )
+
+
+def _came_back(row: Refund | Payout, code: str, gateway_id: str, heard_by: str) -> None:
+    """Raise that what was done has failed after all: a bank can send a refund or a payout back days later."""
+    _otherwise(row, f"failed: {code}", gateway_id, heard_by)
 
 
 def _compare(row: Row, said: LookUp, gateway_id: str, *, heard_by: str) -> bool:
@@ -205,17 +209,7 @@ def _compare(row: Row, said: LookUp, gateway_id: str, *, heard_by: str) -> bool:
     currency = row.payment.currency if isinstance(row, Refund) else row.currency
     if (movement.amount, movement.currency) == (row.amount, currency):
         return False
-    late_news(
-        key_id=row.key_id,
-        actor=heard_by,
-        news=News.DIFFERENT,
-        detail={
-            "gateway_reference": gateway_id,
-            "said": shown(movement.amount, movement.currency),
-            "expected": shown(row.amount, currency),
-            "about": str(row),
-        },
-    )
+    _otherwise(row, shown(movement.amount, movement.currency), gateway_id, heard_by)
     return True
 
 
