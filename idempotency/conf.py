@@ -1,4 +1,4 @@
-"""The settings: one typed property each, read live from the one dict `settings.IDEMPOTENCY`.
+"""The settings: one typed property each, read from the one dict `settings.IDEMPOTENCY`.
 
     from idempotency.conf import conf
 
@@ -9,17 +9,11 @@ A value of the wrong kind raises `ImproperlyConfigured` when it is read; a syste
 before that.
 """
 
-from collections.abc import Mapping
-from typing import Any
-
-from django.conf import settings
-from django.core.exceptions import ImproperlyConfigured
-
-from idempotency.setting import Count, Flag, Hook, Names, Seconds, Secrets, Setting, Text
+from idempotency.setting import Count, Flag, Hook, Names, Seconds, Secrets, Settings, Text
 
 
-class Conf:
-    """The settings, live. Durations are seconds as float."""
+class Conf(Settings):
+    """The settings. Durations are seconds as float."""
 
     dict_name = "IDEMPOTENCY"
 
@@ -123,21 +117,6 @@ class Conf:
     TRACE_URL = Text("", "Address of a trace, with `{trace_id}` in it; empty: no link.")
     RUNBOOK = Text("", "Address of the runbook that the console links; empty: no link.")
 
-    @property
-    def raw(self) -> Mapping[str, Any]:
-        """Return what the host wrote, unread."""
-        raw = getattr(settings, "IDEMPOTENCY", {})
-        if not isinstance(raw, Mapping):
-            raise ImproperlyConfigured(f"IDEMPOTENCY must be a dict, not {type(raw).__name__}.")
-        return raw
 
-    def unknown(self) -> list[str]:
-        """Return the names in the dict that mean nothing here, e.g. a misspelt one."""
-        known = {setting.name for setting in SETTINGS}
-        return sorted(str(name) for name in self.raw if name not in known)
-
-
-SETTINGS: tuple[Setting[Any], ...] = tuple(
-    setting for setting in vars(Conf).values() if isinstance(setting, Setting)
-)
+SETTINGS = Conf.known()
 conf = Conf()

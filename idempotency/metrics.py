@@ -160,7 +160,7 @@ class _Counting:
 
     def _count(self, event: Event) -> None:
         counter = self._counters[type(event)]
-        (counter.labels(**event.labels()) if event.LABELS else counter).inc()
+        (counter.labels(*event.labels().values()) if event.LABELS else counter).inc()
 
     def _called(self, event: telemetry.CallEnded) -> None:
         # The first failure must not be the first that is seen of its series.

@@ -1,28 +1,59 @@
-"""The kinds of settings: each a typed property that reads a raw value live, and says what is wrong with it."""
+"""The kinds of settings: each a typed property that reads a raw value, and says what is wrong with it.
+
+A value is read when it is first asked for and kept until Django says that a setting has changed (`setting_changed`, as
+`override_settings` sends it): a request asks for a dozen of them.
+"""
 
 import hashlib
 import hmac
 import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
-from typing import Any, Generic, Protocol, TypeVar, overload
+from typing import Any, ClassVar, Generic, TypeVar, overload
 
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
+from django.core.signals import setting_changed
 from django.utils.module_loading import import_string
 
 T = TypeVar("T")
 
 
-class Host(Protocol):
-    """Where settings are read from."""
+class Settings:
+    """The settings of one dict, each a property of the class."""
 
-    dict_name: str
+    dict_name: ClassVar[str]
     """What the host calls their dict."""
+
+    def __init__(self) -> None:
+        setting_changed.connect(self._forget)
 
     @property
     def raw(self) -> Mapping[str, Any]:
-        """Return what the host wrote, unread."""
+        """Return what the host wrote, unread.
+
+        Raises: ImproperlyConfigured, where that is no dict.
+        """
+        raw = getattr(settings, self.dict_name, {})
+        if not isinstance(raw, Mapping):
+            raise ImproperlyConfigured(
+                f"{self.dict_name} must be a dict, not {type(raw).__name__}."
+            )
+        return raw
+
+    @classmethod
+    def known(cls) -> "tuple[Setting[Any], ...]":
+        """Return every setting there is, in the order in which they are written."""
+        return tuple(setting for setting in vars(cls).values() if isinstance(setting, Setting))
+
+    def unknown(self) -> list[str]:
+        """Return the names in the dict that mean nothing here, e.g. a misspelt one."""
+        known = {setting.name for setting in self.known()}
+        return sorted(str(name) for name in self.raw if name not in known)
+
+    def _forget(self, **_: object) -> None:
+        # Any setting: some defaults are made of others, e.g. of SECRET_KEY.
+        vars(self).clear()
 
 
 class Setting(Generic[T]):
@@ -42,11 +73,16 @@ class Setting(Generic[T]):
     def __get__(self, instance: None, owner: type) -> "Setting[T]": ...
 
     @overload
-    def __get__(self, instance: "Host", owner: type) -> T: ...
+    def __get__(self, instance: Settings, owner: type) -> T: ...
 
-    def __get__(self, instance: "Host | None", owner: type) -> "Setting[T] | T":
+    def __get__(self, instance: Settings | None, owner: type) -> "Setting[T] | T":
         if instance is None:
             return self
+        # An instance's own attribute comes before the class's, so that this is asked once.
+        value = vars(instance)[self.name] = self._value(instance)
+        return value
+
+    def _value(self, instance: Settings) -> T:
         raw = instance.raw
         if self.name not in raw:
             return self.fallback()

@@ -53,14 +53,14 @@ def link(of: str) -> None:
 
 def mark(**attributes: Value) -> None:
     """Set attributes on the span under way."""
-    if _installed:
-        trace.get_current_span().set_attributes(_named(attributes))
+    if _installed and (span := trace.get_current_span()).is_recording():
+        span.set_attributes(_named(attributes))
 
 
 def note(name: str, **attributes: Value) -> None:
     """Write something that happened into the span under way."""
-    if _installed:
-        trace.get_current_span().add_event(f"idempotency.{name}", _named(attributes))
+    if _installed and (span := trace.get_current_span()).is_recording():
+        span.add_event(f"idempotency.{name}", _named(attributes))
 
 
 def current(otherwise: str = "") -> str:

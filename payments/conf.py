@@ -1,4 +1,4 @@
-"""The settings: one typed property each, read live from the one dict `settings.PAYMENTS`.
+"""The settings: one typed property each, read from the one dict `settings.PAYMENTS`.
 
     from payments.conf import conf
 
@@ -8,13 +8,10 @@
 """
 
 import math
-from collections.abc import Mapping
-from typing import Any
 
 from django.conf import settings
-from django.core.exceptions import ImproperlyConfigured
 
-from idempotency.setting import Count, Setting
+from idempotency.setting import Count, Setting, Settings
 
 DEMO_URL = "http://127.0.0.1:12111"
 DEMO_SECRET = "whsec_demo_only"  # noqa: S105 - public on purpose: it is refused outside DEBUG
@@ -70,8 +67,8 @@ class Text(Setting[str]):
         return raw
 
 
-class Conf:
-    """The settings, live. Durations are seconds as float."""
+class Conf(Settings):
+    """The settings. Durations are seconds as float."""
 
     dict_name = "PAYMENTS"
 
@@ -127,21 +124,6 @@ class Conf:
         30, "Pause between two looks at what the gateway has not decided yet.", least=0.1
     )
 
-    @property
-    def raw(self) -> Mapping[str, Any]:
-        """Return what the host wrote, unread."""
-        raw = getattr(settings, "PAYMENTS", {})
-        if not isinstance(raw, Mapping):
-            raise ImproperlyConfigured(f"PAYMENTS must be a dict, not {type(raw).__name__}.")
-        return raw
 
-    def unknown(self) -> list[str]:
-        """Return the names in the dict that mean nothing here, e.g. a misspelt one."""
-        known = {setting.name for setting in SETTINGS}
-        return sorted(str(name) for name in self.raw if name not in known)
-
-
-SETTINGS: tuple[Setting[Any], ...] = tuple(
-    setting for setting in vars(Conf).values() if isinstance(setting, Setting)
-)
+SETTINGS = Conf.known()
 conf = Conf()

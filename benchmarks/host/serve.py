@@ -89,13 +89,13 @@ class Host:
         """Forget what is older than that, until nothing is or the seconds are over; return how much that was."""
         from dataclasses import asdict
 
-        from django.conf import settings
+        from django.test import override_settings
 
         from idempotency.ledger.purge import purge
 
-        settings.IDEMPOTENCY = {"KEY_TTL": key_ttl, "RESULT_TTL": result_ttl}
         began = time.perf_counter()
-        purged = asdict(purge(seconds=seconds))
+        with override_settings(IDEMPOTENCY={"KEY_TTL": key_ttl, "RESULT_TTL": result_ttl}):
+            purged = asdict(purge(seconds=seconds))
         return purged | {"seconds": time.perf_counter() - began}
 
     def _pool(self, clients: int) -> ThreadPoolExecutor:

@@ -61,8 +61,8 @@ class Fingerprint:
         """
         secret = _secret(secret_name, version)
         return b"".join(
-            hmac.digest(secret, _joined((name.encode(), content)), "sha256")[:_PART_BYTES]
-            for name, content in zip(PARTS, self.contents, strict=True)
+            hmac.digest(secret, label + _framed(content), "sha256")[:_PART_BYTES]
+            for label, content in zip(_LABELS, self.contents, strict=True)
         )
 
     def differing(
@@ -145,8 +145,15 @@ def _secret(name: str | None, version: int | None) -> bytes:
 
 def _joined(parts: Iterable[bytes]) -> bytes:
     # With their lengths in front, no two lists of parts give the same bytes.
-    return b"".join(len(part).to_bytes(8, "big") + part for part in parts)
+    return b"".join(map(_framed, parts))
+
+
+def _framed(part: bytes) -> bytes:
+    return len(part).to_bytes(8, "big") + part
 
 
 def _bytes(text: str) -> bytes:
     return text.encode("utf-8", "surrogatepass")
+
+
+_LABELS = tuple(_framed(name.encode()) for name in PARTS)

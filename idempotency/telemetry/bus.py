@@ -23,12 +23,34 @@ class Event:
 E = TypeVar("E", bound=Event)
 
 
+Entry = tuple[type[Event], Callable[[Any], None]]
+
+
 class _Bus:
-    """Who listens. Copied on write, so that emitting takes no lock."""
+    """Who listens, and to what. Replaced as a whole when that changes, so that emitting takes no lock."""
 
     def __init__(self) -> None:
         self.lock = Lock()
-        self.listeners: tuple[tuple[type[Event], Callable[[Any], None]], ...] = ()
+        self.replace(())
+
+    @property
+    def entries(self) -> tuple[Entry, ...]:
+        """Return who listens, in the order in which they came."""
+        return self._known[0]
+
+    def replace(self, entries: tuple[Entry, ...]) -> None:
+        """Let those listen, and nobody else."""
+        of_kind: dict[type[Event], tuple[Callable[[Any], None], ...]] = {}
+        self._known = entries, of_kind
+
+    def listeners(self, kind: type[Event]) -> tuple[Callable[[Any], None], ...]:
+        """Return who listens to that kind."""
+        entries, of_kind = self._known
+        if kind not in of_kind:
+            of_kind[kind] = tuple(
+                listener for wanted, listener in entries if issubclass(kind, wanted)
+            )
+        return of_kind[kind]
 
 
 _bus = _Bus()
@@ -39,22 +61,21 @@ def emit(event: Event) -> None:
 
     A listener that fails is logged and skipped: watching must not change what is watched.
     """
-    for kind, listener in _bus.listeners:
-        if isinstance(event, kind):
-            try:
-                listener(event)
-            except Exception:
-                logger.exception("A listener failed on %s", type(event).__name__)
+    for listener in _bus.listeners(type(event)):
+        try:
+            listener(event)
+        except Exception:
+            logger.exception("A listener failed on %s", type(event).__name__)
 
 
 def subscribe(kind: type[E], listener: Callable[[E], None]) -> Callable[[], None]:
     """Call the listener with each event of that kind (`Event`: all); return what ends it."""
-    entry: tuple[type[Event], Callable[[Any], None]] = (kind, listener)
+    entry: Entry = (kind, listener)
     with _bus.lock:
-        _bus.listeners = (*_bus.listeners, entry)
+        _bus.replace((*_bus.entries, entry))
 
     def unsubscribe() -> None:
         with _bus.lock:
-            _bus.listeners = tuple(known for known in _bus.listeners if known is not entry)
+            _bus.replace(tuple(known for known in _bus.entries if known is not entry))
 
     return unsubscribe

@@ -1,4 +1,4 @@
-"""Settings: typed, read live, with the published defaults; the table is the same list as the properties."""
+"""Settings: typed, read again once they change, with the published defaults; table and properties are one list."""
 
 from typing import Any
 
@@ -34,12 +34,19 @@ def test_the_defaults_are_the_published_ones(name: str) -> None:
     assert type(value) is type(PUBLISHED[name])
 
 
-def test_a_setting_is_read_live() -> None:
+def test_a_setting_is_read_again_once_it_has_changed() -> None:
     with override_settings(IDEMPOTENCY={"LEASE": 7}):
         assert conf.LEASE == 7.0
         assert isinstance(conf.LEASE, float)
     with override_settings(IDEMPOTENCY={"LEASE": 8}):
         assert conf.LEASE == 8.0
+
+
+def test_what_is_made_of_another_setting_changes_with_it() -> None:
+    with override_settings(IDEMPOTENCY={}, SECRET_KEY="one"):
+        first = conf.FINGERPRINT_SECRETS
+    with override_settings(IDEMPOTENCY={}, SECRET_KEY="two"):
+        assert conf.FINGERPRINT_SECRETS.keys().isdisjoint(first)
 
 
 @pytest.mark.parametrize(
