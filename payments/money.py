@@ -17,6 +17,10 @@ _BY_DIGITS = {
 }
 DIGITS = {code: digits for digits, codes in _BY_DIGITS.items() for code in codes.split()}
 CURRENCIES = tuple(sorted(DIGITS))
+COUNTED_OTHERWISE = frozenset({"ISK", "MGA", "UGX"})
+"""Currencies of which the gateway counts other units than ISO 4217, so that one number would be two sums a hundredfold
+apart: none is paid in. Source: Stripe's documentation, "Supported currencies", zero-decimal and special cases."""
+PAYABLE = tuple(code for code in CURRENCIES if code not in COUNTED_OTHERWISE)
 
 MAX_AMOUNT = 99_999_999
 """The largest amount of one operation: eight digits. Source: Stripe's API, "PaymentIntents", amount."""

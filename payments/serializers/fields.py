@@ -8,7 +8,7 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 from rest_framework.exceptions import ValidationError
 
-from payments.money import CURRENCIES, DIGITS, MAX_AMOUNT, looks_like_card_number
+from payments.money import MAX_AMOUNT, PAYABLE, looks_like_card_number
 
 SOURCES = """A token of the gateway, never a card number. In the sandbox:
 
@@ -181,12 +181,12 @@ class Amount(serializers.Field[int, Any, int, Any]):
         return value
 
 
-@extend_schema_field({"type": "string", "enum": list(CURRENCIES), "description": "ISO 4217."})
+@extend_schema_field({"type": "string", "enum": list(PAYABLE), "description": "ISO 4217."})
 class Currency(serializers.Field[str, Any, str, Any]):
-    """An upper-case code of ISO 4217."""
+    """An upper-case code of ISO 4217, of a currency whose minor unit the gateway counts in, too."""
 
     def to_internal_value(self, data: Any) -> str:
-        if not isinstance(data, str) or data not in DIGITS:
+        if not isinstance(data, str) or data not in PAYABLE:
             raise ValidationError("An upper-case ISO 4217 code is wanted, e.g. UAH.")
         return data
 

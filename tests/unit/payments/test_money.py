@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from payments.money import CURRENCIES, DIGITS, looks_like_card_number, shown
+from payments.money import CURRENCIES, DIGITS, PAYABLE, looks_like_card_number, shown
 
 
 @pytest.mark.parametrize(
@@ -26,6 +26,11 @@ def test_the_currencies_are_codes_that_can_be_paid_in() -> None:
     assert not {"XXX", "XTS", "XAU", "HRK", "uah"} & set(CURRENCIES)
     assert all(len(code) == 3 and code.isupper() for code in CURRENCIES)
     assert set(DIGITS.values()) == {0, 2, 3}
+
+
+def test_none_is_taken_of_which_the_gateway_counts_other_units() -> None:
+    assert set(CURRENCIES) - set(PAYABLE) == {"ISK", "MGA", "UGX"}
+    assert {"JPY", "KRW", "KWD", "BHD"} <= set(PAYABLE)
 
 
 @pytest.mark.parametrize(
