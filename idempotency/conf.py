@@ -9,7 +9,7 @@ A value of the wrong kind raises `ImproperlyConfigured` when it is read; a syste
 before that.
 """
 
-from idempotency.setting import Count, Flag, Hook, Names, Seconds, Secrets, Settings, Text
+from idempotency.setting import Count, Flag, Hook, Names, Number, Seconds, Secrets, Settings, Text
 
 
 class Conf(Settings):
@@ -85,6 +85,9 @@ class Conf(Settings):
         "Request header by which a caller may shorten the budget, in whole milliseconds; empty: none.",
     )
     PURGE_BATCH = Count(500, "Keys that one purge statement touches.")
+    PURGE_PAUSE = Number(
+        3, "Pause of a purge after each batch, in times of what the batch took; 0: none."
+    )
     RECONCILE_BATCH = Count(50, "Keys that one reconciliation takes.")
     LOOKUP_BACKOFF_CAP = Seconds(300, "Longest pause between two look-ups of the same unknown key.")
     NEEDS_PERSON_AFTER = Seconds(

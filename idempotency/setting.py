@@ -117,6 +117,26 @@ class Seconds(Setting[float]):
         return float(raw)
 
 
+class Number(Setting[float]):
+    """A finite number within bounds, both included."""
+
+    kind = "number"
+
+    def __init__(
+        self, default: float, doc: str, *, least: float = 0.0, most: float = math.inf
+    ) -> None:
+        super().__init__(float(default), doc)
+        self.least = least
+        self.most = most
+
+    def read(self, raw: object) -> float:
+        if isinstance(raw, bool) or not isinstance(raw, int | float) or not math.isfinite(raw):
+            raise ValueError(f"a number is wanted, not {raw!r}")
+        if not self.least <= raw <= self.most:
+            raise ValueError(f"a number from {self.least} to {self.most} is wanted, not {raw}")
+        return float(raw)
+
+
 class Count(Setting[int]):
     """A whole number within bounds, both included."""
 

@@ -7,32 +7,12 @@
 `SETTINGS` is the same list as data: the environment is read and the checks are made by it.
 """
 
-import math
-
 from django.conf import settings
 
-from idempotency.setting import Count, Setting, Settings
+from idempotency.setting import Count, Number, Setting, Settings
 
 DEMO_URL = "http://127.0.0.1:12111"
 DEMO_SECRET = "whsec_demo_only"  # noqa: S105 - public on purpose: it is refused outside DEBUG
-
-
-class Number(Setting[float]):
-    """A finite number within bounds, both included."""
-
-    def __init__(
-        self, default: float, doc: str, *, least: float = 0.0, most: float = math.inf
-    ) -> None:
-        super().__init__(float(default), doc)
-        self.least = least
-        self.most = most
-
-    def read(self, raw: object) -> float:
-        if isinstance(raw, bool) or not isinstance(raw, int | float) or not math.isfinite(raw):
-            raise ValueError(f"a number is wanted, not {raw!r}")
-        if not self.least <= raw <= self.most:
-            raise ValueError(f"a number from {self.least} to {self.most} is wanted, not {raw}")
-        return float(raw)
 
 
 class Flag(Setting[bool]):

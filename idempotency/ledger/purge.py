@@ -1,15 +1,17 @@
 """Forgetting, in small steps: answers after RESULT_TTL, whole keys after KEY_TTL (R20, R21).
 
 Only settled keys that nobody watches go. A batch is one short statement that skips locked rows, so it waits for nobody
-and nobody waits for it; a purge that is killed goes on where it was. Ages are compared with `statement_timestamp()`,
-which is stable: it bounds the walk over the index, where the volatile `clock_timestamp()` would have it read whole.
+and nobody waits for it; a purge that is killed goes on where it was. After each batch it pauses for a multiple of what
+the batch took: it leaves the server to the claims, and the more the busier that is. Ages are compared with
+`statement_timestamp()`, which is stable: it bounds the walk over the index, where the volatile `clock_timestamp()`
+would have it read whole.
 """
 
 from dataclasses import dataclass
 
 from django.db import connections
 
-from idempotency.clock import SYSTEM
+from idempotency.clock import SYSTEM, Clock
 from idempotency.conf import conf
 
 SECONDS = 20.0
@@ -24,15 +26,24 @@ class Purged:
     keys: int
 
 
-def purge(*, seconds: float = SECONDS) -> Purged:
-    """Remove what has expired, batch by batch, until nothing is left or the seconds are over."""
-    until = SYSTEM.now() + seconds
+def purge(*, seconds: float = SECONDS, pause: float | None = None, clock: Clock = SYSTEM) -> Purged:
+    """Remove what has expired, batch by batch, until nothing is left or the seconds are over.
+
+    Args:
+        pause: after each batch, in times of what it took; None: `PURGE_PAUSE`.
+    """
+    times = conf.PURGE_PAUSE if pause is None else pause
+    until = clock.now() + seconds
     answers = keys = 0
     while True:
+        began = clock.now()
         batch = purge_batch(limit=conf.PURGE_BATCH)
+        ended = clock.now()
         answers, keys = answers + batch.answers, keys + batch.keys
-        if batch == Purged(0, 0) or SYSTEM.now() >= until:
+        rest = times * (ended - began)
+        if batch == Purged(0, 0) or ended + rest >= until:
             return Purged(answers=answers, keys=keys)
+        clock.wait(None, rest)
 
 
 def purge_batch(*, limit: int) -> Purged:

@@ -1,11 +1,13 @@
 """Two horizons, counted from settlement (R9, R20, R21)."""
 
 import pytest
+from django.conf import LazySettings
 from django.contrib.auth.models import Group
 from django.db import connection
 
+from idempotency.clock import Clock
 from idempotency.exceptions import CallFailed, CallUnknown
-from idempotency.ledger.purge import purge_batch
+from idempotency.ledger.purge import purge, purge_batch
 from idempotency.models import Key, Sender, Step
 from tests.integration.core.conftest import Caller
 from tests.support.host import other_side
@@ -118,3 +120,46 @@ def test_r21_purge_goes_in_batches_and_waits_for_nobody(caller: Caller) -> None:
     assert purge_batch(limit=3).keys == 1
     assert not Sender.objects.exists()
     assert Group.objects.count() == 5
+
+
+class Watch:
+    """A clock on which each batch takes a second, and which remembers for how long it was waited on."""
+
+    def __init__(self) -> None:
+        self.at = 0.0
+        self.pauses: list[float] = []
+
+    def now(self) -> float:
+        self.at += 1
+        return self.at
+
+    def wait(self, cancelled: object, seconds: float) -> bool:
+        self.at += seconds
+        self.pauses.append(seconds)
+        return False
+
+
+@pytest.mark.parametrize(
+    ("pause", "seconds", "keys", "pauses"),
+    [(3, 100, 3, [3, 3, 3]), (0, 100, 3, [0, 0, 0]), (3, 10, 2, [3]), (3, 1, 1, [])],
+)
+def test_r21_a_purge_pauses_after_each_batch_and_ends_in_time(
+    caller: Caller,
+    settings: LazySettings,
+    pause: float,
+    seconds: float,
+    keys: int,
+    pauses: list[float],
+) -> None:
+    watch = Watch()
+    clock = Clock(now=watch.now, wait=watch.wait)
+    settings.IDEMPOTENCY = {**settings.IDEMPOTENCY, "PURGE_BATCH": 1, "PURGE_PAUSE": pause}
+    for number in range(3):
+        caller.post("/charge/", {"name": str(number)}, key=f"key-{number}")
+    age(KEY_TTL + 1)
+
+    purged = purge(seconds=seconds, clock=clock)
+
+    assert (purged.keys, Key.objects.count()) == (keys, 3 - keys)
+    assert watch.pauses == pauses
+    assert watch.at <= seconds + 2

@@ -6,7 +6,7 @@ from io import StringIO
 from typing import Any
 
 import pytest
-from django.core.management import call_command
+from django.core.management import CommandError, call_command
 from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
 
@@ -184,8 +184,14 @@ def test_r21_the_purge_command(caller: Caller) -> None:
     with connection.cursor() as cursor:
         cursor.execute("UPDATE idempotency_key SET settled_at = settled_at - interval '31 days'")
     out = StringIO()
-    call_command("idempotency_purge", stdout=out)
+    call_command("idempotency_purge", "--pause", "0", stdout=out)
     assert out.getvalue() == "0 answers and 3 keys removed\n"
+
+
+@pytest.mark.parametrize("pause", ["-1", "nan", "inf"])
+def test_the_purge_command_refuses_a_pause_that_is_none(pause: str) -> None:
+    with pytest.raises(CommandError, match="--pause"):
+        call_command("idempotency_purge", f"--pause={pause}")
 
 
 # -- publishing --------------------------------------------------------------------------------------------------------
