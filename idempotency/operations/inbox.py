@@ -97,7 +97,8 @@ def idempotent_task(
         def capture(order_id): ...
 
     Args:
-        key: makes the key of the arguments; default: the id of the Celery message, which a redelivery keeps.
+        key: makes the key of the arguments; default: the id of the Celery message, which a redelivery keeps. What one
+            message calls more than once needs a key.
         source: the scope of its keys; default: the function's module and name.
     """
 

@@ -56,10 +56,13 @@ def flush(*, seconds: float) -> bool:
 
 
 def current_message_id() -> str | None:
-    """Return the id of the Celery message that is being worked on, or None; a redelivery has the same."""
+    """Return the id of the Celery message that is being worked on, or None; a redelivery has the same.
+
+    None in a task that another one calls as a function: the message is not its own, and may call it many times.
+    """
     app = _celery()
     task = None if app is None else app.current_worker_task
-    return None if task is None else str(task.request.id)
+    return None if task is None or task is not app.current_task else str(task.request.id)
 
 
 def celery_settings() -> Mapping[str, Any] | None:

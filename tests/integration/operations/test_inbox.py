@@ -6,6 +6,7 @@ from threading import Barrier, Thread
 from typing import Any
 
 import pytest
+from celery import shared_task
 from cryptography.fernet import Fernet
 from django.contrib.auth.models import Group
 from django.db import connection, transaction
@@ -223,6 +224,30 @@ def test_r40_a_refusal_inside_a_task_is_its_own_error() -> None:
     with pytest.raises(MessageRefused, match="inner"):
         reads()
     assert Key.objects.filter(scope="here").count() == 0
+
+
+@shared_task(name="tests.pay_in")
+@idempotent_task()
+def pay_in(order: int) -> None:
+    Group.objects.create(name=f"order {order}")
+
+
+@shared_task(name="tests.pay_all_in")
+def pay_all_in() -> None:
+    for order in (1, 2):
+        pay_in(order)
+
+
+def test_r40_a_redelivered_message_is_worked_on_once() -> None:
+    for order in (1, 1, 2):
+        pay_in.apply(args=[order], task_id=f"message {order}", throw=True)
+    assert (Group.objects.count(), Key.objects.count()) == (2, 2)
+
+
+def test_r40_a_task_that_another_calls_as_a_function_does_not_pass_for_its_message() -> None:
+    """The second order would be taken for a repeat of the first, and dropped."""
+    with pytest.raises(Misuse, match="key"):
+        pay_all_in.apply(throw=True)
 
 
 def test_r40_without_a_key_the_message_id_counts(monkeypatch: pytest.MonkeyPatch) -> None:
