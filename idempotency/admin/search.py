@@ -9,6 +9,7 @@ from django.db.models import F, Q, QuerySet
 from django.db.models.expressions import OrderBy
 
 from idempotency.conf import conf
+from idempotency.ledger import storable
 from idempotency.models import Key, Operation, Step
 from idempotency.models.fields import LastPart
 from idempotency.types import State
@@ -26,7 +27,8 @@ _LAST_PART = re.compile(r"[^/]+(?=/*$)")
 
 def keys_for(term: str) -> list[uuid.UUID]:
     """Return the ids of the keys that the text is an exact name of."""
-    text = term.strip().strip('"')
+    # What no column can hold, e.g. a byte of a terminal that is no UTF-8, is nobody's name.
+    text = storable.text(term).strip().strip('"')
     found = _called(text)
     # "order 881" and "#881": what is said on the telephone. It may also be a reference with a space in it.
     plain = text.split()[-1].lstrip("#") if text.split() else ""

@@ -37,6 +37,12 @@ def test_a_key_is_found_by_whatever_somebody_was_given(name: str) -> None:
     assert str(key.pk) in inspect(str(getattr(key, name)))
 
 
+@pytest.mark.parametrize("name", ["nobody", "", "byte \udcff", "nul \x00"])
+def test_what_names_no_key_is_told_as_such(name: str) -> None:
+    with pytest.raises(CommandError, match="No key"):
+        inspect(name)
+
+
 def test_the_story_has_the_calls_and_what_to_do_and_no_payload() -> None:
     key = make_variety()["unknown"]
     said = inspect(str(key.pk))

@@ -25,6 +25,8 @@ class Command(BaseCommand):
 
     def handle(self, *_: Any, **options: Any) -> None:
         """Purge and say what went."""
+        if not options["seconds"] >= 0:
+            raise CommandError("--seconds must be a number that is not negative")
         if options["pause"] is not None and not 0 <= options["pause"] < math.inf:
             raise CommandError("--pause must be a number that is not negative")
         purged = purge(seconds=options["seconds"], pause=options["pause"])

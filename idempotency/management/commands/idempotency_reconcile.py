@@ -29,7 +29,10 @@ class Command(BaseCommand):
         if options["key"] and options["dry_run"]:
             raise CommandError("--dry-run shows what is due; a single key is asked about or not.")
         if options["key"]:
-            self._print(reconciliation.reconcile(key_id=options["key"]))
+            report = reconciliation.reconcile(key_id=options["key"])
+            if report.state is None:
+                raise CommandError("No key has this id, or not any more.")
+            self._print(report)
             return
         total = 0
         while reports := reconciliation.run(dry_run=options["dry_run"]):

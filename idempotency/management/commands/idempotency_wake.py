@@ -4,7 +4,7 @@ import signal
 import threading
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandParser
+from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import DatabaseError, InterfaceError, close_old_connections
 
 from idempotency.conf import conf
@@ -25,12 +25,18 @@ class Command(BaseCommand):
         )
 
     def handle(self, *_: Any, **options: Any) -> None:
-        """Sweep once, or until stopped; work that has begun is always ended first."""
+        """Sweep once, or until stopped; work that has begun is always ended first.
+
+        Raises:
+            CommandError: --every is no time to wait.
+        """
+        every = conf.WAKE_EVERY if options["every"] is None else options["every"]
+        if not 0 < every <= threading.TIMEOUT_MAX:
+            raise CommandError("--every must be a number of seconds above 0")
         stop = threading.Event()
         if options["loop"]:
             for number in (signal.SIGTERM, signal.SIGINT):
                 signal.signal(number, lambda *_: stop.set())
-        every = options["every"] or conf.WAKE_EVERY
         while True:
             self._sweep(stop, run=options["run"], loop=options["loop"])
             if not options["loop"] or stop.wait(every):

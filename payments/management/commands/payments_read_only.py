@@ -26,7 +26,7 @@ class Command(BaseCommand):
         Raises:
             CommandError: no reason is given for switching it on, or the store did not take it.
         """
-        if mode == "on" and not reason:
+        if mode == "on" and not reason.strip():
             raise CommandError("Say why with --reason: callers are told.")
         switch = read_only()
         try:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import Group
-from django.core.management import call_command
+from django.core.management import CommandError, call_command
 from django.db import OperationalError, connection
 from django.db.models import F
 
@@ -353,6 +353,11 @@ def test_the_command_says_what_it_did(caller: Caller, key: str, capsys: Any) -> 
     call_command("idempotency_reconcile", "--all")
     assert "applied" in capsys.readouterr().out
     assert Key.objects.get().state == "completed"
+
+
+def test_the_command_fails_for_a_key_that_is_not_there() -> None:
+    with pytest.raises(CommandError, match="No key"):
+        call_command("idempotency_reconcile", "--key", str(uuid.uuid4()))
 
 
 def test_r37_two_reconcilers_settle_once(caller: Caller) -> None:

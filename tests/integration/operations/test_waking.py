@@ -188,6 +188,19 @@ def test_r21_the_purge_command(caller: Caller) -> None:
     assert out.getvalue() == "0 answers and 3 keys removed\n"
 
 
+@pytest.mark.parametrize("every", ["-1", "0", "nan", "inf"])
+def test_the_wake_command_refuses_a_time_that_is_no_rest_between_two_sweeps(every: str) -> None:
+    """Without a rest it would ask the database as fast as it answers."""
+    with pytest.raises(CommandError, match="--every"):
+        call_command("idempotency_wake", "--loop", f"--every={every}")
+
+
+@pytest.mark.parametrize("seconds", ["-1", "nan"])
+def test_the_purge_command_refuses_a_time_that_is_none(seconds: str) -> None:
+    with pytest.raises(CommandError, match="--seconds"):
+        call_command("idempotency_purge", f"--seconds={seconds}")
+
+
 @pytest.mark.parametrize("pause", ["-1", "nan", "inf"])
 def test_the_purge_command_refuses_a_pause_that_is_none(pause: str) -> None:
     with pytest.raises(CommandError, match="--pause"):

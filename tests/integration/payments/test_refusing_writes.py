@@ -79,8 +79,9 @@ def test_staff_switch_it_by_a_command(switch: ReadOnlySwitch) -> None:
     assert said("on", "--reason", "moving house") == "read-only: moving house"
     assert said("status") == "read-only: moving house"
     assert said("off") == "writes are taken"
-    with pytest.raises(CommandError, match="--reason"):
-        said("on")
+    for words in (["on"], ["on", "--reason", " "]):
+        with pytest.raises(CommandError, match="--reason"):
+            said(*words)
 
 
 def test_r29_more_payments_than_the_gateway_takes_calls_are_refused(
