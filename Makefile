@@ -13,6 +13,9 @@ DEV = DEBUG=1 $(PY)
 # Settings named by the caller's shell would be read before the test servers are up.
 PYTEST = env -u DJANGO_SETTINGS_MODULE $(PY) -m pytest
 
+# Where the shell sets it, each of the many processes would compile every module again.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
 .PHONY: help run test check lint format types floors django bench chaos docs package matrix audit requirements \
 	runtime dev

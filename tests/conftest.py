@@ -9,6 +9,7 @@ from django.conf import LazySettings
 from django.core.management import call_command
 from hypothesis import settings as hypothesis_settings
 
+from tests.support.emptying import quickly
 from tests.support.servers import servers
 from tests.support.stack import Stack, database_url
 
@@ -39,6 +40,16 @@ def store(redis_url: str) -> Iterator[redis.Redis]:
         client.flushdb()
     yield client
     client.close()
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _emptied_quickly() -> Iterator[None]:
+    if servers.postgres is None:
+        # Its account may not be allowed to.
+        yield
+        return
+    with quickly():
+        yield
 
 
 @pytest.fixture(autouse=True)
