@@ -97,10 +97,13 @@ class Phases:
         """Let the handler's writes stand with the ledger's.
 
         Raises:
-            django.db.transaction.TransactionManagementError: the handler swallowed a database error.
+            django.db.transaction.TransactionManagementError: the handler swallowed a database error, or has left a
+                transaction of its own open: nothing would be committed.
         """
         if not self._at_work:
             return
+        if len(self.connection.savepoint_ids) != self._depth:
+            raise TransactionManagementError("The handler has left an atomic() block open.")
         if self.connection.needs_rollback or self._is_broken():
             raise TransactionManagementError(
                 "The handler caught a database error and went on in a broken transaction."
@@ -114,6 +117,7 @@ class Phases:
         """Undo the handler's writes; a phase is open still. Return whether it is another one, begun anew."""
         if not self._at_work:
             return False
+        self._leave_blocks()
         self._at_work = False
         effects, self._effects = self._effects, None
         if effects is not None:
@@ -174,6 +178,7 @@ class Phases:
         try:
             if self._effects is not None:
                 self.undo_effects()
+            self._leave_blocks()
             self._at_work = False
             self._end_by_undoing()
         except Error:
@@ -190,6 +195,13 @@ class Phases:
         connection.run_on_commit.clear()
         connection.close()
         connection.closed_in_transaction = False
+
+    def _leave_blocks(self) -> None:
+        """Leave the handler's own blocks that are open still: they are undone with this one, as the innermost."""
+        left = len(self.connection.savepoint_ids) - self._depth
+        if self._at_work and left > 0:
+            del self.connection.savepoint_ids[-left:]
+            del self.connection.atomic_blocks[-left:]
 
     def _is_broken(self) -> bool:
         """Whether the server has given the transaction up: a COMMIT would be a rollback, and no error."""

@@ -3,7 +3,7 @@
 import contextlib
 import logging
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
 from typing import Any
@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import Group
 from django.db import DatabaseError, connection, transaction
+from django.http import StreamingHttpResponse
 from django.urls import path
 from rest_framework.response import Response
 from rest_framework.views import APIView
@@ -48,6 +49,41 @@ def _urls(settings: Any, _host: None) -> None:
 
 def write() -> None:
     Group.objects.create(name="effect")
+
+
+@pytest.mark.parametrize("calls", [False, True])
+@pytest.mark.parametrize("fails", [False, True])
+def test_r14_a_block_that_is_left_open_is_no_success(
+    caller: Caller, key: str, calls: bool, fails: bool
+) -> None:
+    """Begun in a generator that waits to be read: what the handler wrote would never be committed."""
+
+    def leave_open(request: Any) -> StreamingHttpResponse:
+        if calls:
+            outside(request.claim)
+
+        def rows() -> Generator[bytes, None, None]:
+            with transaction.atomic():
+                write()
+                yield b"row"
+
+        kept.append(rows())
+        first = next(kept[-1])
+        if fails:
+            raise ValueError
+        return StreamingHttpResponse([first])
+
+    kept: list[Generator[bytes, None, None]] = []
+    _handlers.append(leave_open)
+    assert caller.post("/handled/", key=key).status_code == (504 if calls else 500)
+    assert not connection.in_atomic_block
+    assert not Group.objects.exists()
+    assert [row.state for row in Key.objects.all()] == (["unknown"] if calls else [])
+
+    kept[0].close()
+    _handlers.append(lambda _: write() or Response(status=201))
+    assert caller.post("/handled/", key=f"{key}-2").status_code == 201
+    assert Group.objects.exists()
 
 
 def test_r14_without_a_key_too_a_swallowed_database_error_is_no_success(caller: Caller) -> None:
