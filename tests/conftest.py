@@ -62,7 +62,9 @@ def _gateway_without_memories(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(autouse=True)
-def _fast_passwords(settings: LazySettings) -> None:
+def _fast(settings: LazySettings) -> None:
+    # Each client of a test is a server that starts: it is not to read every static file then.
+    settings.WHITENOISE_AUTOREFRESH = True
     settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 
 
@@ -84,22 +86,30 @@ def live_stack(
 
 
 @pytest.fixture(scope="module")
-def kept_stack(
+def made_stack(
     django_db_setup: None, redis_url: str, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Stack]:
-    """Return a web process and a simulator that the tests of a file share; see `shared_stack`."""
+    """Return a deployment for all tests of a file, nothing of which is started yet."""
     stack = new_stack(
         database_url=database_url(), redis_url=redis_url, home=tmp_path_factory.mktemp("stack")
     )
-    stack.start("simulator", "web")
     yield stack
     stack.close()
+
+
+@pytest.fixture(scope="module")
+def kept_stack(made_stack: Stack) -> Stack:
+    """Return a web process and a simulator that the tests of a file share; a file may start others instead."""
+    made_stack.start("simulator", "web")
+    return made_stack
 
 
 @pytest.fixture
 def shared_stack(kept_stack: Stack, transactional_db: None, settings: LazySettings) -> Stack:
     """Return a running deployment on which nothing has happened, for tests that stop and change none of its parts."""
-    empty_store(kept_stack.environment["REDIS_URL"])
+    if "worker" not in kept_stack.processes:
+        # A worker's queue is in it.
+        empty_store(kept_stack.environment["REDIS_URL"])
     kept_stack.simulate("POST", "/_sim/reset")
     make_demo(settings)
     return kept_stack

@@ -32,9 +32,9 @@ def charges(stack: Stack) -> list[dict[str, Any]]:
     return [each for each in stack.simulate("GET", "/_sim/requests") if each["method"] == "POST"]
 
 
-@pytest.fixture
-def stack(live_stack: Stack) -> Stack:
-    live_stack.environment |= {
+@pytest.fixture(scope="module")
+def kept_stack(made_stack: Stack) -> Stack:
+    made_stack.environment |= {
         "IDEMPOTENCY_RECONCILE_EVERY": "1",
         "IDEMPOTENCY_WAKE_EVERY": "1",
         # Longer than what comes late in the sandbox takes: then a look-up that finds nothing is believed.
@@ -42,8 +42,13 @@ def stack(live_stack: Stack) -> Stack:
         # What the sandbox breaks on purpose is not to open the circuit here.
         "PAYMENTS_BREAKER_MIN_CALLS": "1000",
     }
-    live_stack.start("simulator", "web", "worker", "beat")
-    return live_stack
+    made_stack.start("simulator", "web", "worker", "beat")
+    return made_stack
+
+
+@pytest.fixture
+def stack(shared_stack: Stack) -> Stack:
+    return shared_stack
 
 
 @pytest.fixture
@@ -168,12 +173,10 @@ def test_a_coroutine_pays_once_too(stack: Stack, tmp_path: Path) -> None:
 
 
 def test_a_client_killed_in_mid_operation_goes_on_with_the_same_key(
-    live_stack: Stack, tmp_path: Path
+    stack: Stack, tmp_path: Path
 ) -> None:
-    live_stack.start("simulator", "web")
-
     def start() -> subprocess.Popen[str]:
-        words = [sys.executable, str(PROGRAM), live_stack.web_url, str(tmp_path / "intents.db")]
+        words = [sys.executable, str(PROGRAM), stack.web_url, str(tmp_path / "intents.db")]
         return subprocess.Popen(
             [*words, "pm_sandbox_slow"],
             env={**os.environ, "PYTHONPATH": os.getcwd()},  # noqa: PTH109 - the checkout
@@ -182,7 +185,7 @@ def test_a_client_killed_in_mid_operation_goes_on_with_the_same_key(
         )
 
     killed = start()
-    live_stack.wait_until(lambda: charges(live_stack), "the charge is under way")
+    stack.wait_until(lambda: charges(stack), "the charge is under way")
     killed.send_signal(signal.SIGKILL)
     said, _ = killed.communicate()
     assert (killed.returncode, said) == (-signal.SIGKILL, "")
@@ -191,4 +194,4 @@ def test_a_client_killed_in_mid_operation_goes_on_with_the_same_key(
     said, _ = again.communicate(timeout=30)
     assert again.returncode == 0
     assert said.startswith("201 True ")
-    assert len(live_stack.effects()) == 1
+    assert len(stack.effects()) == 1

@@ -16,27 +16,29 @@ ROUNDS = int(os.environ.get("TWIN_ROUNDS", "100"))
 ORDER = {"order_id": "881", "amount": 1200, "currency": "EUR", "source": "pm_card_visa"}
 
 
-@pytest.fixture
-def stack(live_stack: Stack) -> Stack:
+@pytest.fixture(scope="module")
+def kept_stack(made_stack: Stack) -> Stack:
     """Two web servers with two processes each, which know of one another by the database alone."""
-    live_stack.start("simulator")
-    live_stack.start_web(workers=2)
-    live_stack.start_web(name="second", workers=2)
-    return live_stack
+    made_stack.start("simulator")
+    made_stack.start_web(workers=2)
+    made_stack.start_web(name="second", workers=2)
+    return made_stack
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("twins", "rounds"), [(2, 10), (20, 3), (50, 2)])
 @pytest.mark.timeout(300)
-def test_a9_of_any_number_of_twins_one_charges(stack: Stack, twins: int, rounds: int) -> None:
-    race(stack, twins=twins, rounds=rounds)
+def test_a9_of_any_number_of_twins_one_charges(
+    shared_stack: Stack, twins: int, rounds: int
+) -> None:
+    race(shared_stack, twins=twins, rounds=rounds)
 
 
 @pytest.mark.chaos
 @pytest.mark.parametrize("twins", [2, 20, 50])
 @pytest.mark.timeout(3600)
-def test_a9_of_any_number_of_twins_one_charges_for_long(stack: Stack, twins: int) -> None:
-    race(stack, twins=twins, rounds=ROUNDS)
+def test_a9_of_any_number_of_twins_one_charges_for_long(shared_stack: Stack, twins: int) -> None:
+    race(shared_stack, twins=twins, rounds=ROUNDS)
 
 
 def race(stack: Stack, *, twins: int, rounds: int) -> None:

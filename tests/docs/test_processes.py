@@ -25,43 +25,46 @@ CHARGES = {
 """How often each page's commands move money, however often they ask."""
 
 
-def test_pages_do_what_they_say(live_stack: Stack, tmp_path: Path) -> None:
-    live_stack.environment |= {"IDEMPOTENCY_WAKE_EVERY": "1", "IDEMPOTENCY_RECONCILE_EVERY": "1"}
-    live_stack.start_simulator(webhooks=True)
-    live_stack.start("web", "worker", "beat")
+@pytest.fixture(scope="module")
+def kept_stack(made_stack: Stack) -> Stack:
+    made_stack.environment |= {"IDEMPOTENCY_WAKE_EVERY": "1", "IDEMPOTENCY_RECONCILE_EVERY": "1"}
+    made_stack.start_simulator(webhooks=True)
+    made_stack.start("web", "worker", "beat")
+    return made_stack
+
+
+def test_pages_do_what_they_say(shared_stack: Stack, tmp_path: Path) -> None:
     for page, charges in CHARGES.items():
-        before = len(live_stack.effects())
+        before = len(shared_stack.effects())
         for block in of_page(page):
-            said = run(block, live_stack, tmp_path)
+            said = run(block, shared_stack, tmp_path)
             for output in blocks(output=block.attributes.get("name", "-")):
                 assert_says(said, output)
-        live_stack.wait_until(lambda: all_settled(live_stack), "what was lost is found")
-        assert len(live_stack.effects()) - before == charges, page
+        shared_stack.wait_until(lambda: all_settled(shared_stack), "what was lost is found")
+        assert len(shared_stack.effects()) - before == charges, page
 
 
 @pytest.mark.skipif(shutil.which("node") is None, reason="no Node is installed")
-def test_the_recipe_for_node_pays_once(live_stack: Stack, tmp_path: Path) -> None:
-    live_stack.start("simulator", "web", "worker")
+def test_the_recipe_for_node_pays_once(shared_stack: Stack, tmp_path: Path) -> None:
     recipe, follow = of_page("docs/consumers.md", "js")
     lost = {"path": "/v1/payment_intents", "kind": "refuse_503", "times": 3}
-    live_stack.simulate("POST", "/_sim/faults", lost)
-    assert run(recipe, live_stack, tmp_path) == "succeeded\n"
-    assert len(live_stack.effects()) == 1
+    shared_stack.simulate("POST", "/_sim/faults", lost)
+    assert run(recipe, shared_stack, tmp_path) == "succeeded\n"
+    assert len(shared_stack.effects()) == 1
 
     both = replace(follow, body=recipe.body.replace("order-23", "order-24") + follow.body)
-    assert run(both, live_stack, tmp_path) == "succeeded\nsucceeded\n"
-    assert sorted(effect["kind"] for effect in live_stack.effects()) == [
+    assert run(both, shared_stack, tmp_path) == "succeeded\nsucceeded\n"
+    assert sorted(effect["kind"] for effect in shared_stack.effects()) == [
         "charge",
         "charge",
         "refund",
     ]
 
 
-def test_controls_of_the_simulator_are_as_shown(live_stack: Stack, tmp_path: Path) -> None:
-    live_stack.start("simulator")
+def test_controls_of_the_simulator_are_as_shown(shared_stack: Stack, tmp_path: Path) -> None:
     for block in of_page("docs/reference/simulator.md"):
-        run(block, live_stack, tmp_path)
-    assert len(live_stack.simulate("GET", "/_sim/faults")) == 1
+        run(block, shared_stack, tmp_path)
+    assert len(shared_stack.simulate("GET", "/_sim/faults")) == 1
 
 
 def test_no_page_is_forgotten() -> None:
@@ -116,19 +119,31 @@ def plain(text: str) -> str:
     return re.sub(r"\d{4}-\d\d-\d\dT[\d:.]+Z", "<time>", text.replace("\r", ""))
 
 
-@pytest.mark.parametrize("block", blocks(run="checkout"), ids=lambda block: block.label)
-def test_commands_run_at_the_root(block: Block, stack_database_url: str, redis_url: str) -> None:
-    for line in block.body.splitlines():
-        words = line.split()
-        assert words[0] == "./manage.py"
-        done = subprocess.run(
-            [sys.executable, *words],
-            cwd=ROOT,
-            env=os.environ
-            | {"DATABASE_URL": stack_database_url, "REDIS_URL": redis_url, "DEBUG": "1"},
-            capture_output=True,
-            text=True,
-            timeout=60,
-            check=False,
-        )
-        assert done.returncode == 0, f"{line}\n{done.stdout}\n{done.stderr}"
+# Line after line as a shell would run them, each with its own words; Django is imported once.
+ALL_LINES = """
+import runpy, sys
+for line in sys.stdin.read().splitlines():
+    sys.argv = line.split()
+    assert sys.argv[0] == "./manage.py", line
+    print(f"$ {line}", file=sys.stderr)
+    try:
+        runpy.run_path("manage.py", run_name="__main__")
+    except SystemExit as end:
+        assert not end.code, line
+"""
+
+
+def test_commands_run_at_the_root(stack_database_url: str, redis_url: str) -> None:
+    lines = [block.body for block in blocks(run="checkout")]
+    assert len(lines) > 2
+    done = subprocess.run(
+        [sys.executable, "-c", ALL_LINES],
+        input="".join(lines),
+        cwd=ROOT,
+        env=os.environ | {"DATABASE_URL": stack_database_url, "REDIS_URL": redis_url, "DEBUG": "1"},
+        capture_output=True,
+        text=True,
+        timeout=100,
+        check=False,
+    )
+    assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"

@@ -45,12 +45,12 @@ class Series:
             self.samples.setdefault(name, {}).setdefault(labels, []).append((at, value))
 
     def select(
-        self, name: str, matchers: "list[Matcher]", since: float, until: float
+        self, name: str, wanted: "Callable[[Labels], bool]", since: float, until: float
     ) -> dict[Labels, Samples]:
-        """Return the samples of each series that matches, between two times, where there are any."""
+        """Return the samples of each series that is wanted, between two times, where there are any."""
         found = {}
         for labels, samples in self.samples.get(name, {}).items():
-            if all(matches(dict(labels)) for matches in matchers):
+            if wanted(labels):
                 first = bisect_left(samples, (since, float("-inf")))
                 last = bisect_right(samples, (until, float("inf")))
                 if first < last:
@@ -190,13 +190,18 @@ class _Parser:
                 if self._peek() == ",":
                     self._next()
             self._next("}")
+
+        @cache
+        def wanted(labels: Labels) -> bool:
+            return all(matches(dict(labels)) for matches in matchers)
+
         if self._peek().startswith("["):
             span = self._next()
             seconds = float(span[1:-2]) * _UNITS[span[-2]]
-            return lambda series, at: (seconds, series.select(name, matchers, at - seconds, at))
+            return lambda series, at: (seconds, series.select(name, wanted, at - seconds, at))
         return lambda series, at: {
             labels: samples[-1][1]
-            for labels, samples in series.select(name, matchers, at - STALE, at).items()
+            for labels, samples in series.select(name, wanted, at - STALE, at).items()
         }
 
 

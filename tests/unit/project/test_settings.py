@@ -17,9 +17,15 @@ NOWHERE = {
 def read(*names: str, **environment: str) -> dict[str, object]:
     """Return the named settings of a process with only this environment."""
     program = (
-        "import json, django; from django.conf import settings; django.setup();"
+        "import json; from django.conf import settings;"
         f"print(json.dumps({{n: getattr(settings, n) for n in {names!r}}}, default=str))"
     )
+    found: dict[str, object] = json.loads(start(program, **environment))
+    return found
+
+
+def start(program: str, **environment: str) -> str:
+    """Run a program with only this environment; return what it prints."""
     done = subprocess.run(
         [sys.executable, "-c", program],
         env={
@@ -34,8 +40,11 @@ def read(*names: str, **environment: str) -> dict[str, object]:
     )
     if done.returncode:
         raise ValueError(done.stderr.strip().rpartition("\n")[2])
-    found: dict[str, object] = json.loads(done.stdout.strip().rpartition("\n")[2])
-    return found
+    return done.stdout
+
+
+def test_apps_are_set_up_without_a_server() -> None:
+    assert start("import django; django.setup(); print('up')", DEBUG="1").strip() == "up"
 
 
 def test_production_needs_a_secret_key() -> None:
