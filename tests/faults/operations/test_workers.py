@@ -1,6 +1,7 @@
 """Workers that are killed, frozen or poisoned: one effect, bounded attempts (G2; celery#337, #1628, good_job#922)."""
 
 import json
+import re
 
 import pytest
 from django.db import connection
@@ -124,10 +125,14 @@ def test_589_a_worker_that_slept_through_its_lease_changes_nothing(stack: Stack)
     stack.start_worker(name="second")
     stack.wait_until(lambda: ended(operation), "the second worker has done it")
     before = json.dumps(list(Operation.objects.values()), default=str)
+    slept = len(stack.logs("worker"))
     stack.thaw("worker")
     other = promise("poison.mark")
-    stack.wait_until(lambda: ended(other), "the first worker goes on")
-    stack.stop("worker")
+    stack.wait_until(lambda: ended(other), "others go on")
+    stack.wait_until(
+        lambda: re.search(r"tasks\.run\[[-\w]+\](?! received)", stack.logs("worker")[slept:]),
+        "the first worker's run ends, however",
+    )
 
     assert json.dumps(list(Operation.objects.exclude(id=other).values()), default=str) == before
     assert marks(key_of(operation).id) == 1
