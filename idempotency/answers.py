@@ -78,16 +78,8 @@ class RequestSettler:
         answer = self._keep(value)
         if not claim.exists:
             return True
-        if claim.promised is not None:
-            return settlement.promise(
-                connection=claim.phases.connection,
-                key_id=claim.id,
-                token=claim.token,
-                answer=answer,
-                about=claim.about,
-                delay=claim.promised.delay,
-            )
-        return settlement.complete(
+        # What was promised and undone again by the handler is not promised: its answer is like any other.
+        return self._promised(claim, answer) or settlement.complete(
             connection=claim.phases.connection,
             key_id=claim.id,
             token=claim.token,
@@ -97,6 +89,16 @@ class RequestSettler:
             about=claim.about,
             draft=claim.draft,
             written=claim.written,
+        )
+
+    def _promised(self, claim: Claim, answer: Answer) -> bool:
+        return claim.promised is not None and settlement.promise(
+            connection=claim.phases.connection,
+            key_id=claim.id,
+            token=claim.token,
+            answer=answer,
+            about=claim.about,
+            delay=claim.promised.delay,
         )
 
     def is_final(self, error: BaseException) -> bool:

@@ -96,15 +96,15 @@ class Claim:
         return self.written or not self._keyless
 
     def require_key(self) -> None:
-        """Write the key's row now: other rows of the open phase are to refer to it (R4).
+        """Write the key's row now, also where a handler's savepoint undid it: other rows of the phase refer to it (R4).
 
         Raises:
             Fenced: the key has another owner by now.
             Misuse: it is another thread than the handler's.
         """
         self.phases.require_thread()
-        if self.draft is not None and not self.written:
-            if not draft.write(phases=self.phases, draft=self.draft):
+        if self.draft is not None:
+            if not draft.write(phases=self.phases, draft=self.draft) and not self.written:
                 raise Fenced("The key has another owner by now.")
             self.written = True
 

@@ -117,7 +117,7 @@ def promise(
     about: About = NOTHING_NEW,
     delay: float = 0,
 ) -> bool:
-    """Store the 202 and let the key wait for a runner: `due_at` takes the lease's place (R31, R32)."""
+    """Store the 202 and let the key wait for a runner of its work: `due_at` takes the lease's place (R31, R32)."""
     return write(
         connection,
         f"""
@@ -126,6 +126,7 @@ def promise(
             status = %(status)s, body = %(body)s, content_type = %(content_type)s, headers = %(headers)s,
             note = %(note)s, {SET_ABOUT}
         WHERE {_OWNED} AND NOT k.deferred AND NOT EXISTS ({OPEN_STEP})
+          AND EXISTS (SELECT FROM idempotency_operation WHERE key_id = k.id)
         """,
         answer_parameters(answer)
         | about.parameters()

@@ -127,7 +127,7 @@ TRANSITIONS: tuple[Transition, ...] = (
         "promise",
         (P.LEASED, P.LAPSED),
         P.WAITING,
-        "not deferred yet, no step open",
+        "not deferred yet, its work written, no step open",
         "settlement.promise",
         "R31, R32",
     ),

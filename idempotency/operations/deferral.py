@@ -44,19 +44,25 @@ def accept(
         delay: seconds before which it is not begun.
 
     Raises:
-        Misuse: no handler is registered, the input is not plain JSON, or the claim is itself a deferred run.
+        Misuse: no handler is registered, the input is not plain JSON, the claim is itself a deferred run, or it has
+            accepted other work.
     """
     definition = definition_of(operation)
     claim.require_key()
     connection = claim.phases.connection
+    new = new_id(scope=claim.scope)
     operation_id = work.add(
         connection=connection,
-        id=new_id(scope=claim.scope),
+        id=new,
         key_id=claim.id,
         name=operation,
         payload=_as_json(input),
         max_attempts=definition.max_attempts,
     )
+    if operation_id != new and claim.promised is not None:
+        raise Misuse(
+            "accept() was called twice: it answers the request. For more work use defer()."
+        )
     claim.promised = Promise(delay=delay)
     if not delay:
         wake.nudge(key_id=claim.id)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from django.conf import settings
 from django.core.management import call_command
-from django.db import connection
+from django.db import connection, transaction
 from django.db.models import Model
 
 from idempotency.ledger import acquire, draft, due, journal, purge, settlement, work
@@ -84,8 +84,7 @@ class Subject:
         journal.end(phases=self.phases, key_id=key.id, token=key.token, sender=sender, ending=ended)
 
     def promise(self) -> bool:
-        done = settlement.promise(**self.own(), answer=ANSWER)
-        if done:
+        with transaction.atomic():
             work.add(
                 connection=connection,
                 id=uuid.uuid4(),
@@ -94,6 +93,8 @@ class Subject:
                 payload="{}",
                 max_attempts=3,
             )
+            done = settlement.promise(**self.own(), answer=ANSWER)
+            transaction.set_rollback(not done)
         return done
 
     def take(self) -> due.Work | None:

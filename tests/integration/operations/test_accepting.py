@@ -1,15 +1,21 @@
 """A 202: key, operation and answer in one commit, replayed in every state (R4, R31, R32)."""
 
+import contextlib
 import re
 import threading
 import uuid
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
 from django.contrib.auth.models import Group
-from django.db import connection
+from django.db import connection, transaction
+from django.urls import path
+from rest_framework.response import Response
+from rest_framework.views import APIView
 
+from idempotency.decorators import IdempotentRequest, idempotent
 from idempotency.exceptions import Misuse, TemporaryFailure
 from idempotency.models import Key, Operation
 from idempotency.operations import accept, defer, runner
@@ -47,6 +53,82 @@ def test_r31_the_answer_says_where_and_when(caller: Caller, nudges: list[Any]) -
         202,
     )
     assert nudges == [(str(key.id),)]
+
+
+@pytest.fixture
+def handlers(settings: Any) -> list[Callable[[Any], Any]]:
+    """Return what `/handled/` does: the last one."""
+    settings.ROOT_URLCONF = __name__
+    _handlers.clear()
+    return _handlers
+
+
+_handlers: list[Callable[[Any], Any]] = []
+
+
+class Handled(APIView):
+    @idempotent(operation="test.handled", required=True)
+    def post(self, request: IdempotentRequest) -> Any:
+        return _handlers[-1](request)
+
+
+urlpatterns = [path("handled/", Handled.as_view()), *deferring.urlpatterns]
+
+
+def accept_and_undo(request: Any) -> None:
+    with contextlib.suppress(ValueError), transaction.atomic():
+        accept(claim=request.claim, operation="test.job", input="undone")
+        raise ValueError
+
+
+@pytest.mark.parametrize("written", [False, True])
+def test_r31_what_the_handler_undid_is_not_promised(
+    caller: Caller, handlers: list[Callable[[Any], Any]], written: bool
+) -> None:
+    """The key would wait for work that is not there, or be held by nobody for ever."""
+
+    def answer(request: Any) -> Response:
+        if written:
+            defer("test.job", "beside it")
+        accept_and_undo(request)
+        return Response({"accepted": False}, status=201)
+
+    handlers.append(answer)
+    first, again = (caller.post("/handled/", {}, key="k1") for _ in range(2))
+    assert (first.status_code, again.status_code) == (201, 201)
+    assert again.content == first.content
+    assert Key.objects.get(key="k1").state == "completed"
+
+
+@pytest.mark.parametrize("written", [False, True])
+def test_r31_after_it_was_undone_other_work_is_accepted(
+    caller: Caller, handlers: list[Callable[[Any], Any]], written: bool
+) -> None:
+    def answer(request: Any) -> Response:
+        if written:
+            defer("test.job", "beside it")
+        accept_and_undo(request)
+        return accept(claim=request.claim, operation="test.job", input="done")
+
+    handlers.append(answer)
+    assert caller.post("/handled/", {}, key="k1").status_code == 202
+    make_due()
+    runner.drain()
+    assert sorted(jobs.runs) == (["beside it", "done"] if written else ["done"])
+
+
+def test_r31_a_request_accepts_one_piece_of_work(
+    caller: Caller, handlers: list[Callable[[Any], Any]]
+) -> None:
+    """The second would be taken for a repeat of the first, and dropped."""
+
+    def answer(request: Any) -> Response:
+        accept(claim=request.claim, operation="test.job", input=1)
+        return accept(claim=request.claim, operation="test.job", input=2)
+
+    handlers.append(answer)
+    assert caller.post("/handled/", {}, key="k1").status_code == 500
+    assert not Key.objects.exists()
 
 
 def test_r31_a_repeat_replays_the_202_in_every_state(caller: Caller) -> None:
