@@ -28,7 +28,7 @@ from idempotency.execution import Ended, Free, Overtaken, Settled, Unknown, exec
 from idempotency.faultpoints import asked_for
 from idempotency.http import problem
 from idempotency.ledger import acquire, values
-from idempotency.ledger.claim import Claim
+from idempotency.ledger.claim import Claim, current_claim
 from idempotency.ledger.draft import Origin
 from idempotency.ledger.phases import Phases
 from idempotency.operations.registry import resolver_of
@@ -87,7 +87,7 @@ def idempotent(
             if request is None:
                 raise Misuse("@idempotent needs the request: decorate what Django or DRF calls.")
             run = functools.partial(handler, *args, **kwargs)
-            if request.method not in config.methods:
+            if request.method not in config.methods or _is_under_way(request):
                 return cast(HttpResponseBase, run())
             if isinstance(request, Request):
                 return _Exchange(config, request, request.parser_context["view"], run).answer()
@@ -97,6 +97,12 @@ def idempotent(
         return cast(Handler, wrapper)
 
     return cast(Decorator, decorate)
+
+
+def _is_under_way(request: Request | HttpRequest) -> bool:
+    """Whether a decorated handler calls this one, as DRF's `partial_update` calls `update`: a request is one claim."""
+    claim = current_claim()
+    return claim is not None and getattr(request, "claim", None) is claim
 
 
 def _answer_plain(
@@ -193,20 +199,17 @@ class _Exchange:
     def _acquire(self) -> acquire.Acquired:
         try:
             self._phases.open()
-            return self._ask()
+            return acquire.acquire(
+                phases=self._phases,
+                identity=self._identity,
+                fingerprint=self._fingerprint,
+                origin=self._origin(),
+            )
         except Error as error:
             self._phases.abandon()
             raise problem.LedgerDown from error
         except LedgerUnavailable as error:
             raise problem.LedgerDown from error
-
-    def _ask(self) -> acquire.Acquired:
-        return acquire.acquire(
-            phases=self._phases,
-            identity=self._identity,
-            fingerprint=self._fingerprint,
-            origin=self._origin(),
-        )
 
     def _origin(self) -> Origin:
         headers = self._request.headers
@@ -231,7 +234,10 @@ class _Exchange:
     def _response(self, claim: Claim, ended: Ended, settler: RequestSettler) -> HttpResponseBase:
         match ended:
             case Settled():
-                return settler.response or self._unavailable(claim)
+                if settler.response is not None:
+                    return settler.response
+                resource = claim.about.resource or None
+                raise problem.ResultUnavailable(operation_ref=str(claim.id), resource=resource)
             case Free(error=None):
                 return cast(HttpResponseBase, settler.response)
             case Free(error=error):
@@ -246,11 +252,6 @@ class _Exchange:
                 return self._from_ledger(self._acquire())
             case _:
                 assert_never(ended)
-
-    def _unavailable(self, claim: Claim) -> HttpResponseBase:
-        raise problem.ResultUnavailable(
-            operation_ref=str(claim.id), resource=claim.about.resource or None
-        )
 
     # -- the answer of a key that was found --------------------------------------------------------------------------
 

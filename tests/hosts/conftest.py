@@ -22,6 +22,7 @@ def rest(settings: Any, db: None) -> Post:
         client.force_authenticate(user)
         headers = more.pop("headers", {}) | ({} if key is None else {"Idempotency-Key": key})
         more.setdefault("format", "json")
-        return client.post(path, data or {}, headers=headers, **more)
+        send_by = getattr(client, more.pop("method", "post"))
+        return send_by(path, data or {}, headers=headers, **more)
 
     return send

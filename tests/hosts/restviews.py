@@ -20,7 +20,7 @@ from rest_framework.response import Response
 from rest_framework.routers import SimpleRouter
 from rest_framework.versioning import AcceptHeaderVersioning
 from rest_framework.views import APIView, exception_handler
-from rest_framework.viewsets import GenericViewSet
+from rest_framework.viewsets import GenericViewSet, ModelViewSet
 from rest_framework_csv.renderers import CSVRenderer
 from rest_framework_nested.routers import NestedSimpleRouter
 
@@ -36,6 +36,12 @@ class TooPoor(APIException):
 class Named(serializers.Serializer[Any]):
     first_name = serializers.CharField(required=False)
     kind = serializers.CharField(required=False)
+
+
+class Whole(serializers.ModelSerializer[Group]):
+    class Meta:
+        model = Group
+        fields = ("id", "name")
 
 
 def work(request: Request) -> Response:
@@ -155,7 +161,40 @@ class Orders(GenericViewSet[Group]):
         return work(request)
 
 
+@method_decorator(transaction.non_atomic_requests, name="dispatch")
+class Groups(ModelViewSet[Group]):
+    """DRF's own methods, one of which calls the other."""
+
+    queryset = Group.objects.all()
+    serializer_class = Whole
+
+    @idempotent(operation="rest.groups.create", required=True)
+    def create(self, request: Request, *args: Any, **kwargs: Any) -> Response:
+        return super().create(request, *args, **kwargs)
+
+    @idempotent(operation="rest.groups.update", required=True, methods=("PUT", "PATCH"))
+    def update(self, request: Request, *args: Any, **kwargs: Any) -> Response:
+        return super().update(request, *args, **kwargs)
+
+    @idempotent(operation="rest.groups.partial-update", required=True)
+    def partial_update(self, request: Request, *args: Any, **kwargs: Any) -> Response:
+        return super().partial_update(request, *args, **kwargs)
+
+
+class Subgroups(Groups):
+    """A decorated method that calls a decorated one."""
+
+    @idempotent(operation="rest.subgroups.create", required=True)
+    def create(self, request: Request, *args: Any, **kwargs: Any) -> Response:
+        response = super().create(request, *args, **kwargs)
+        if response.data["name"] == "refused":
+            raise TooPoor
+        return response
+
+
 router = SimpleRouter()
+router.register("groups", Groups, basename="groups")
+router.register("subgroups", Subgroups, basename="subgroups")
 router.register("shops", Orders, basename="shops")
 nested = NestedSimpleRouter(router, "shops", lookup="shop")
 nested.register("orders", Orders, basename="shop-orders")

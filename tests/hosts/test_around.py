@@ -10,6 +10,8 @@ from django.contrib.auth.models import Group, User
 from django.test import Client
 from django.utils import translation
 
+from idempotency.models import Key
+
 Post = Callable[..., Any]
 pytestmark = pytest.mark.django_db
 
@@ -64,3 +66,25 @@ def test_r6_nested_routes_are_one_operation_and_other_resources(rest: Post) -> N
     assert rest("/shops/2/orders/").status_code == 422
     assert rest("/shops/2/orders/", key="k2").status_code == 201
     assert rest("/shops/1/orders/7/pay/").status_code == 201
+
+
+def test_r6_a_decorated_method_that_calls_another_is_one_claim(rest: Post) -> None:
+    made, again = (rest("/subgroups/", {"name": "a"}) for _ in range(2))
+    assert (made.status_code, again.content) == (201, made.content)
+    assert list(Key.objects.values_list("operation", flat=True)) == ["rest.subgroups.create"]
+
+    refused, again = (rest("/subgroups/", {"name": "refused"}, key="k2") for _ in range(2))
+    assert (refused.status_code, again.content) == (402, refused.content)
+    # What the inner method had written is undone with the outer.
+    assert list(Group.objects.values_list("name", flat=True)) == ["a"]
+
+
+def test_r6_drfs_partial_update_is_one_claim(rest: Post) -> None:
+    group = Group.objects.create(name="a")
+    changed, again = (rest(f"/groups/{group.pk}/", {"name": "b"}, method="patch") for _ in range(2))
+    assert (changed.status_code, again.content) == (200, changed.content)
+    assert again.headers["Idempotent-Replayed"] == "true"
+    assert Key.objects.get().operation == "rest.groups.partial-update"
+    # The two methods are two operations: one key is good for each.
+    assert rest(f"/groups/{group.pk}/", {"name": "c"}, method="put").status_code == 200
+    assert Group.objects.get().name == "c"
