@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import psycopg
@@ -30,25 +29,29 @@ def buy(key, amount=700):
 """
 
 
-@pytest.fixture
-def stack(live_stack: Stack) -> Stack:
-    live_stack.start("simulator")
-    return live_stack
+@pytest.fixture(scope="module")
+def kept_stack(made_stack: Stack) -> Stack:
+    made_stack.start("simulator")
+    return made_stack
 
 
-@pytest.fixture
-def shop(stack: Stack, stack_database_url: str, tmp_path: Path) -> Iterator[Shop]:
+@pytest.fixture(scope="module")
+def shop(kept_stack: Stack, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shop]:
+    """Return the project of a reader who has done the four steps."""
+    tests_own = kept_stack.environment["DATABASE_URL"]
     name = f"{settings.DATABASES['default']['NAME']}_shop"
-    with psycopg.connect(stack_database_url, autocommit=True) as connection:
+    with psycopg.connect(tests_own, autocommit=True) as connection:
         connection.execute(f'DROP DATABASE IF EXISTS "{name}"')
         connection.execute(f'CREATE DATABASE "{name}"')
     shop = Shop(
-        tmp_path / "shop",
-        database_url=f"{stack_database_url.rpartition('/')[0]}/{name}",
-        gateway_url=stack.simulator_url,
+        tmp_path_factory.mktemp("shop"),
+        database_url=f"{tests_own.rpartition('/')[0]}/{name}",
+        gateway_url=kept_stack.simulator_url,
     )
+    shop.manage("makemigrations", "shop")
+    shop.manage("migrate")
     yield shop
-    with psycopg.connect(stack_database_url, autocommit=True) as connection:
+    with psycopg.connect(tests_own, autocommit=True) as connection:
         connection.execute(f'DROP DATABASE "{name}" WITH (FORCE)')
 
 
@@ -58,16 +61,14 @@ def said(printed: str) -> list[Any]:
 
 @pytest.mark.slow
 @pytest.mark.timeout(180)
-def test_the_readmes_example_charges_once(shop: Shop, stack: Stack) -> None:
-    shop.manage("makemigrations", "shop")
-    shop.manage("migrate")
+def test_the_readmes_example_charges_once(shop: Shop, shared_stack: Stack) -> None:
     shop.manage("check", "--fail-level", "WARNING")
 
     first, again = said(shop.python(f"{CLIENT}\nbuy('a')\nbuy('a')"))
     assert (first[0], again[0]) == (201, 201)
     assert (first[1], again[1]) == (None, "true")
     assert first[2] == again[2]
-    assert len(stack.effects()) == 1
+    assert len(shared_stack.effects()) == 1
 
     # Every answer is lost: nobody knows, and the same key is not run again.
     lost = {
@@ -76,7 +77,7 @@ def test_the_readmes_example_charges_once(shop: Shop, stack: Stack) -> None:
         "times": 9,
         "match": {"method": "POST"},
     }
-    stack.simulate("POST", "/_sim/faults", lost)
+    shared_stack.simulate("POST", "/_sim/faults", lost)
     unknown, repeated = said(shop.python(f"{CLIENT}\nbuy('b', 800)\nbuy('b', 800)"))
     assert (unknown[0], json.loads(unknown[2])["code"]) == (504, "outcome-unknown")
     assert (repeated[0], json.loads(repeated[2])["code"]) == (409, "outcome-unknown")
@@ -85,28 +86,24 @@ def test_the_readmes_example_charges_once(shop: Shop, stack: Stack) -> None:
     assert "completed" in shop.manage("idempotency_reconcile", "--key", ref)
     (found,) = said(shop.python(f"{CLIENT}\nbuy('b', 800)"))
     assert (found[0], found[1], json.loads(found[2])["status"]) == (201, "true", "paid")
-    assert sorted(effect["amount"] for effect in stack.effects()) == [700, 800]
-
-    # docs/upgrading.md: the tables go, and the business rows stay.
-    shop.manage("migrate", "idempotency", "zero")
-    assert shop.python("from shop.models import Order\nprint(Order.objects.count())") == "2\n"
+    assert sorted(effect["amount"] for effect in shared_stack.effects()) == [700, 800]
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(180)
-def test_a_decline_in_the_readmes_example_is_kept(shop: Shop, stack: Stack) -> None:
+def test_a_decline_in_the_readmes_example_is_kept(shop: Shop, shared_stack: Stack) -> None:
     gateway = shop.folder / "shop" / "gateway.py"
-    gateway.write_text(gateway.read_text().replace("pm_card_visa", "pm_card_chargeDeclined"))
-    shop.manage("makemigrations", "shop")
-    shop.manage("migrate")
-    first, again = said(shop.python(f"{CLIENT}\nbuy('a')\nbuy('a')"))
+    written = gateway.read_text()
+    gateway.write_text(written.replace("pm_card_visa", "pm_card_chargeDeclined"))
+    try:
+        first, again = said(shop.python(f"{CLIENT}\nbuy('c', 900)\nbuy('c', 900)"))
+    finally:
+        gateway.write_text(written)
     assert (first[0], json.loads(first[2])["code"]) == (402, "card-declined")
     assert (again[0], again[1]) == (402, "true")
-    assert (
-        shop.python("from shop.models import Order\nprint(Order.objects.get().status)")
-        == "failed\n"
-    )
-    assert stack.effects() == []
+    status = "from shop.models import Order\nprint(Order.objects.get(amount=900).status)"
+    assert shop.python(status) == "failed\n"
+    assert shared_stack.effects() == []
 
 
 @pytest.mark.slow
@@ -118,3 +115,14 @@ def test_the_readmes_beat_entries_name_tasks_that_exist(shop: Shop) -> None:
         "for entry in app.conf.beat_schedule.values():\n"
         "    assert entry['task'] in app.tasks, entry\n"
     )
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(180)
+def test_without_the_ledger_the_business_rows_stay(shop: Shop, shared_stack: Stack) -> None:
+    """docs/upgrading.md: the tables go."""
+    count = "from shop.models import Order\nprint(Order.objects.count())"
+    before = shop.python(f"{CLIENT}\nbuy('d', 100)\n{count}").splitlines()[-1]
+    shop.manage("migrate", "idempotency", "zero")
+    assert shop.python(count) == f"{before}\n"
+    assert int(before) > 0
