@@ -67,6 +67,13 @@ def _losses(celery: Mapping[str, Any]) -> Iterator[CheckMessage]:
             "or no result_backend.",
             id="idempotency.W040",
         )
+    if celery["task_always_eager"]:
+        yield Warning(
+            "task_always_eager is set.",
+            hint="A nudge is sent by the task's name, which is not done eagerly: deferred work waits for "
+            "manage.py idempotency_wake --run --loop.",
+            id="idempotency.W046",
+        )
     if celery["task_reject_on_worker_lost"]:
         yield Warning(
             "task_reject_on_worker_lost is set.",

@@ -8,7 +8,7 @@ from django.core.checks import CheckMessage, Error, Warning  # noqa: A004
 from rest_framework.permissions import AllowAny
 from rest_framework.views import APIView
 
-from idempotency.checks.walk import Decorated, decorated_handlers
+from idempotency.checks.walk import Decorated, decorated_handlers, whole_views
 
 _MAX_OPERATION = 100
 _SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
@@ -24,7 +24,16 @@ def check_routes(**kwargs: Any) -> list[CheckMessage]:
         messages += [*_transaction(one), *_methods(one), *_name(one)]
         if one.view is not None and issubclass(one.view, APIView):
             messages += _caller(one, one.view)
-    return messages + list(_same_names(handlers))
+    return [*messages, *_same_names(handlers), *_whole()]
+
+
+def _whole() -> Iterator[CheckMessage]:
+    for view in dict.fromkeys(whole_views()):
+        yield Error(
+            f"{view.__module__}.{view.__qualname__} is decorated at its dispatch().",
+            hint="DRF learns only there who calls, and whether they may: decorate the handler, e.g. post().",
+            id="idempotency.E027",
+        )
 
 
 def _transaction(one: Decorated) -> Iterator[CheckMessage]:

@@ -46,6 +46,15 @@ def decorated_handlers() -> Iterator[Decorated]:
             yield from _decorated(route, pattern)
 
 
+def whole_views() -> Iterator[type[APIView]]:
+    """Yield every DRF view that a route leads to and that is decorated at its `dispatch`."""
+    if getattr(settings, "ROOT_URLCONF", None):
+        for _, pattern in _patterns(get_resolver(), ""):
+            view = view_of(pattern.callback)
+            if view is not None and issubclass(view, APIView) and config_of(view.dispatch):
+                yield view
+
+
 @dataclass(frozen=True, slots=True, order=True)
 class Bare:
     """An unsafe way to reach a DRF view on which no key counts."""

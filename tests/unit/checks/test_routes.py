@@ -227,3 +227,21 @@ def test_an_operation_has_a_permanent_name_that_fits(
             return Response()
 
     assert routes_ids(path("a/", View.as_view())) == ([found] if found else [])
+
+
+@method_decorator(idempotent(operation="whole", methods=["POST"]), name="dispatch")
+class Whole(Base):
+    def post(self, request: Request) -> HttpResponse:
+        return HttpResponse()
+
+
+@method_decorator(idempotent(operation="plain"), name="dispatch")
+class PlainWhole(View):
+    def post(self, request: HttpRequest) -> HttpResponse:
+        return HttpResponse()
+
+
+def test_a_view_of_drf_is_not_decorated_as_a_whole() -> None:
+    """A replay would be answered before anybody asked who calls (R1)."""
+    routes = [path("a/", Whole.as_view()), path("b/", Whole.as_view())]
+    assert routes_ids(*routes, path("c/", PlainWhole.as_view())) == ["E027"]

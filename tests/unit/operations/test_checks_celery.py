@@ -11,6 +11,7 @@ GOOD = {
     "task_time_limit": 40,
     "task_soft_time_limit": None,
     "task_ignore_result": True,
+    "task_always_eager": False,
     "task_reject_on_worker_lost": False,
     "task_acks_on_failure_or_timeout": True,
     "worker_cancel_long_running_tasks_on_connection_loss": False,
@@ -55,6 +56,7 @@ def test_without_celery_nothing_is_checked(monkeypatch: pytest.MonkeyPatch) -> N
         ({"worker_cancel_long_running_tasks_on_connection_loss": True}, ["W043"]),
         ({"broker_transport_options": {"visibility_timeout": 600}}, ["W044"]),
         ({"broker_url": "amqp://guest@127.0.0.1//", "broker_transport_options": {}}, ["W045"]),
+        ({"task_always_eager": True}, ["W046"]),
         (
             {
                 "broker_url": "amqp://guest@127.0.0.1//",
