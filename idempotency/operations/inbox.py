@@ -176,6 +176,8 @@ class _MessageSettler:
         return False
 
     def completed(self, claim: Claim, value: Any) -> bool:
+        if claim.promised is not None:
+            raise Misuse("accept() answers a request; inside a message or a task use defer().")
         return settlement.complete(
             connection=claim.phases.connection,
             key_id=claim.id,

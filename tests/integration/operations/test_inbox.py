@@ -16,6 +16,7 @@ from idempotency.ledger.claim import current_claim
 from idempotency.models import Key, Operation
 from idempotency.operations import (
     NotNow,
+    accept,
     consume,
     defer,
     idempotent_task,
@@ -141,6 +142,19 @@ def test_r40_what_it_defers_commits_with_it() -> None:
         defer("test.job", {})
     assert Operation.objects.get().key.scope == "stripe"
     assert current_claim() is None
+
+
+def test_r31_a_message_has_no_202_to_give() -> None:
+    """The work would never be due: nobody waits for a message's key."""
+
+    def promise() -> None:
+        claim = current_claim()
+        assert claim is not None
+        accept(claim=claim, operation="test.job", input={})
+
+    with pytest.raises(Misuse, match="defer"):
+        take(then=promise)
+    assert (Key.objects.count(), Operation.objects.count()) == (0, 0)
 
 
 def test_r40_a_message_can_call_outside() -> None:
