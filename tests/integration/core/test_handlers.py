@@ -51,6 +51,11 @@ def write() -> None:
     Group.objects.create(name="effect")
 
 
+def write_and_answer(_: Any) -> Response:
+    write()
+    return Response(status=201)
+
+
 @pytest.mark.parametrize("calls", [False, True])
 @pytest.mark.parametrize("fails", [False, True])
 def test_r14_a_block_that_is_left_open_is_no_success(
@@ -81,7 +86,7 @@ def test_r14_a_block_that_is_left_open_is_no_success(
     assert [row.state for row in Key.objects.all()] == (["unknown"] if calls else [])
 
     kept[0].close()
-    _handlers.append(lambda _: write() or Response(status=201))
+    _handlers.append(write_and_answer)
     assert caller.post("/handled/", key=f"{key}-2").status_code == 201
     assert Group.objects.exists()
 

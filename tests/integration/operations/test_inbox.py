@@ -254,7 +254,7 @@ def pay_all_in() -> None:
 
 def test_r40_a_redelivered_message_is_worked_on_once() -> None:
     for order in (1, 1, 2):
-        pay_in.apply(args=[order], task_id=f"message {order}", throw=True)
+        pay_in.apply(args=(order,), task_id=f"message {order}", throw=True)
     assert (Group.objects.count(), Key.objects.count()) == (2, 2)
 
 
