@@ -17,6 +17,7 @@ from typing import Any
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from idempotency.conf import conf
+from idempotency.ledger import storable
 from idempotency.ledger.phases import Phases
 from idempotency.ledger.values import About, Fingerprint, Identity, Settlement
 from idempotency.ledger.writing import announce, answer_parameters, settled_parameters
@@ -34,9 +35,9 @@ class Origin:
     def parameters(self) -> dict[str, str]:
         """Return them as they fit their columns."""
         return {
-            "accepted": self.accepted[:100],
-            "request_id": self.request_id[:100],
-            "traceparent": self.traceparent[:55],
+            "accepted": storable.text(self.accepted)[:100],
+            "request_id": storable.text(self.request_id)[:100],
+            "traceparent": storable.text(self.traceparent)[:55],
         }
 
 

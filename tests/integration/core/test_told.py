@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from django.conf import LazySettings
 from django.db import transaction
 from opentelemetry import trace
 from opentelemetry.sdk.trace import TracerProvider
@@ -72,6 +73,18 @@ def test_a_request_is_told_once_and_its_repeat_as_a_replay(
     assert (first.key_hash, first.request_id) == (key_hash(key), "req-9")
     assert 0 <= first.seconds < 60
     assert repeat == telemetry.KeyMet(row.operation, "replay", str(row.pk))
+
+
+@pytest.mark.parametrize("header", ["HTTP_X_REQUEST_ID", "HTTP_TRACEPARENT"])
+def test_no_header_keeps_a_request_from_its_key(
+    caller: Caller, key: str, settings: LazySettings, header: str
+) -> None:
+    settings.IDEMPOTENCY = {**settings.IDEMPOTENCY, "RECORD_REPLAYS": True}
+    answers = [
+        caller.post("/local/", {"name": name}, key=key, **{header: "a\x00b"}) for name in "aab"
+    ]
+    assert [answer.status_code for answer in answers] == [201, 201, 422]
+    assert "a\ufffdb" in Key.objects.values_list("request_id", "traceparent").get()
 
 
 def test_a_key_that_is_free_again_is_not_told(caller: Caller, key: str, heard: list[Event]) -> None:
