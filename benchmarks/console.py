@@ -17,6 +17,8 @@ from dataclasses import dataclass, field
 
 import django
 
+from benchmarks.rig import figures
+
 TARGETS = {1_000_000: 150.0, 10_000_000: 300.0}
 """Milliseconds that a page may take, by the number of rows."""
 
@@ -137,9 +139,7 @@ def _report(empty: Page, pages: list[Page], options: argparse.Namespace) -> None
     print(f"| {empty.name} | {_ms(empty.seconds)} | 1 | {_median(empty.cpu):.0f} |")
     for number, page in enumerate(pages):
         beside = empty.seconds[number :: len(pages)]
-        ratios = [mine / theirs for mine, theirs in zip(page.seconds, beside, strict=True)]
-        low, middle, high = statistics.quantiles(ratios, n=4)
-        ratio = f"{middle:.1f} ({low:.1f}–{high:.1f})"
+        ratio = figures.ratio(page.seconds, beside)
         print(f"| {page.name} | {_ms(page.seconds)} | {ratio} | {_median(page.cpu):.0f} |")
     target = TARGETS.get(options.rows)
     if target is not None:

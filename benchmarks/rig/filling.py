@@ -11,9 +11,13 @@ _DAY = 86_400
 TTL = {"key_ttl": 30 * _DAY, "result_ttl": 3 * _DAY}
 _HOURS = 24
 
-# All but those that a constraint needs are made after the rows: several times faster.
+# All but the primary key's are made after the rows: several times faster.
 _INDEXES = """
-SELECT indexname, indexdef FROM pg_indexes WHERE tablename = 'idempotency_key'
+SELECT format('ALTER TABLE idempotency_key DROP CONSTRAINT %I', conname),
+    format('ALTER TABLE idempotency_key ADD CONSTRAINT %I %s', conname, pg_get_constraintdef(oid))
+FROM pg_constraint WHERE conrelid = 'idempotency_key'::regclass AND contype = 'u'
+UNION ALL
+SELECT format('DROP INDEX %I', indexname), indexdef FROM pg_indexes WHERE tablename = 'idempotency_key'
 AND indexname NOT IN (SELECT conname FROM pg_constraint WHERE conrelid = 'idempotency_key'::regclass)
 """
 _COLUMNS = """
@@ -93,12 +97,12 @@ def _insert(
     chosen = ", ".join(new.get(name, name) for name in columns)
     with connection.transaction():
         indexes = connection.execute(_INDEXES).fetchall() if bulk else []
-        for name, _ in indexes:
-            connection.execute(f"DROP INDEX {name}")
+        for drop, _ in indexes:
+            connection.execute(drop)
         connection.execute(
             f"INSERT INTO idempotency_key ({', '.join(columns)}) SELECT {chosen} FROM "
             "(SELECT * FROM idempotency_key WHERE note = '' ORDER BY id DESC LIMIT 1) AS one, "
             f"generate_series(0, {rows - 1}) AS n"
         )
-        for _, definition in indexes:
-            connection.execute(definition)
+        for _, make in indexes:
+            connection.execute(make)
