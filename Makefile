@@ -2,8 +2,8 @@
 VENV ?= .venv
 PYTHON ?=
 ARGS ?=
-# Processes of the suite side by side, each with servers of its own: one more than two cores, as they often wait; 0 for none but the one, e.g. under a debugger. They
-# do not share a store or a broker that somebody named.
+# Processes of the suite side by side, each with servers of its own: one more than two cores, as they often wait. 0 for
+# none but the one, e.g. under a debugger. They do not share a store or a broker that somebody named.
 WORKERS ?= $(if $(REDIS_URL)$(TEST_BROKER),0,3)
 BENCH ?= $(filter-out _%,$(basename $(notdir $(wildcard benchmarks/*.py))))
 PY = $(VENV)/bin/python
