@@ -1,4 +1,4 @@
-"""The settings: one typed property each, read from the one dict `settings.IDEMPOTENCY`.
+"""The settings: one typed property each, read live from the one dict `settings.IDEMPOTENCY`.
 
     from idempotency.conf import conf
 
@@ -13,7 +13,7 @@ from idempotency.setting import Count, Flag, Hook, Names, Number, Seconds, Secre
 
 
 class Conf(Settings):
-    """The settings. Durations are seconds as float."""
+    """The settings, live. Durations are seconds as float."""
 
     dict_name = "IDEMPOTENCY"
 

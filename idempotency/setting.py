@@ -1,7 +1,6 @@
 """The kinds of settings: each a typed property that reads a raw value, and says what is wrong with it.
 
-A value is read when it is first asked for and kept until Django says that a setting has changed (`setting_changed`, as
-`override_settings` sends it): a request asks for a dozen of them.
+Live: a change counts from the next time that the value is asked for, whoever makes it.
 """
 
 import hashlib
@@ -13,10 +12,10 @@ from typing import Any, ClassVar, Generic, TypeVar, overload
 
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
-from django.core.signals import setting_changed
 from django.utils.module_loading import import_string
 
 T = TypeVar("T")
+_UNSET = object()
 
 
 class Settings:
@@ -24,9 +23,6 @@ class Settings:
 
     dict_name: ClassVar[str]
     """What the host calls their dict."""
-
-    def __init__(self) -> None:
-        setting_changed.connect(self._forget)
 
     @property
     def raw(self) -> Mapping[str, Any]:
@@ -51,10 +47,6 @@ class Settings:
         known = {setting.name for setting in self.known()}
         return sorted(str(name) for name in self.raw if name not in known)
 
-    def _forget(self, **_: object) -> None:
-        # Any setting: some defaults are made of others, e.g. of SECRET_KEY.
-        vars(self).clear()
-
 
 class Setting(Generic[T]):
     """One setting: its name, kind, default and meaning. A subclass says how a raw value is read."""
@@ -78,16 +70,11 @@ class Setting(Generic[T]):
     def __get__(self, instance: Settings | None, owner: type) -> "Setting[T] | T":
         if instance is None:
             return self
-        # An instance's own attribute comes before the class's, so that this is asked once.
-        value = vars(instance)[self.name] = self._value(instance)
-        return value
-
-    def _value(self, instance: Settings) -> T:
-        raw = instance.raw
-        if self.name not in raw:
+        raw = instance.raw.get(self.name, _UNSET)
+        if raw is _UNSET:
             return self.fallback()
         try:
-            return self.read(raw[self.name])
+            return self.read(raw)
         except ValueError as error:
             raise ImproperlyConfigured(f"{instance.dict_name}[{self.name!r}]: {error}.") from error
 

@@ -1,4 +1,4 @@
-"""The settings: one typed property each, read from the one dict `settings.PAYMENTS`.
+"""The settings: one typed property each, read live from the one dict `settings.PAYMENTS`.
 
     from payments.conf import conf
 
@@ -48,7 +48,7 @@ class Text(Setting[str]):
 
 
 class Conf(Settings):
-    """The settings. Durations are seconds as float."""
+    """The settings, live. Durations are seconds as float."""
 
     dict_name = "PAYMENTS"
 

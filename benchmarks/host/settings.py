@@ -69,4 +69,6 @@ REST_FRAMEWORK = {
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
     "DEFAULT_PARSER_CLASSES": ["rest_framework.parsers.JSONParser"],
 }
+# As the README has it.
+IDEMPOTENCY = {"RESULT_TTL": 3 * 86_400, "KEY_TTL": 30 * 86_400}
 globals().update(VARIANT.settings(REDIS_URL))

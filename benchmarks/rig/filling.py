@@ -36,6 +36,7 @@ def fill(connection: psycopg.Connection, rows: int) -> None:
 
     The newest tenth still has its answers.
     """
+    connection.execute("SET maintenance_work_mem = '1GB'")
     _insert(connection, rows, "n", f"n::float8 / {max(rows, 1)} * interval '{30 * _DAY} seconds'")
     connection.execute("VACUUM (ANALYZE) idempotency_key")
     connection.execute("CHECKPOINT")

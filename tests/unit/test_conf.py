@@ -1,8 +1,9 @@
-"""Settings: typed, read again once they change, with the published defaults; table and properties are one list."""
+"""Settings: typed, read live, with the published defaults; table and properties are one list."""
 
 from typing import Any
 
 import pytest
+from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 from django.test import override_settings
 
@@ -34,12 +35,26 @@ def test_the_defaults_are_the_published_ones(name: str) -> None:
     assert type(value) is type(PUBLISHED[name])
 
 
-def test_a_setting_is_read_again_once_it_has_changed() -> None:
+def test_a_setting_is_read_live() -> None:
     with override_settings(IDEMPOTENCY={"LEASE": 7}):
         assert conf.LEASE == 7.0
         assert isinstance(conf.LEASE, float)
     with override_settings(IDEMPOTENCY={"LEASE": 8}):
         assert conf.LEASE == 8.0
+
+
+@pytest.mark.parametrize("name", ["LEASE", "STORED_HEADERS"])
+def test_a_setting_that_is_changed_in_its_place_is_read_live(name: str) -> None:
+    first, second = {"LEASE": (7, 8), "STORED_HEADERS": (["A"], ["B"])}[name]
+    with override_settings(IDEMPOTENCY={name: first}) as _:
+        before = getattr(conf, name)
+        settings.IDEMPOTENCY[name] = second
+        assert getattr(conf, name) != before
+    names = ["A"]
+    with override_settings(IDEMPOTENCY={"STORED_HEADERS": names}):
+        assert conf.STORED_HEADERS == ("A",)
+        names.append("B")
+        assert conf.STORED_HEADERS == ("A", "B")
 
 
 def test_what_is_made_of_another_setting_changes_with_it() -> None:
