@@ -147,6 +147,10 @@ class Refused(IdempotencyError):
 # -- the ledger ------------------------------------------------------------------------------------------------------
 
 
+class NotProven(IdempotencyError):
+    """What a person has read at the other side cannot be so; the message says why, for that person."""
+
+
 class Fenced(IdempotencyError):
     """The key has a new owner or a new state: this process may write nothing more to it."""
 

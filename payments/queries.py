@@ -109,23 +109,30 @@ def with_shown_status(rows: Sequence[Shown]) -> Sequence[Shown]:
     return rows
 
 
+def belongs_elsewhere(*, step: OpenStep, reference: str) -> bool:
+    """Whether the gateway's id is on record for another movement of money than the step's."""
+    if step.name == "recipient":
+        return False
+    own = _row_of(step)
+    others = type(own)._default_manager.filter(gateway_reference=reference).exclude(pk=own.pk)
+    return others.exists()
+
+
 def seen_by_hand(*, step: OpenStep, reference: str) -> dict[str, Any]:
     """Return the record of a step that a person has seen applied: all of the row's own amount has moved."""
     if step.name == "recipient":
         return Recipient(id=reference).as_record()
-    amount, currency = _asked_for(step)
+    row = _row_of(step)
     return Movement(
-        id=reference, status=Progress.SUCCEEDED, amount=amount, currency=currency
+        id=reference,
+        status=Progress.SUCCEEDED,
+        amount=row.amount,
+        currency=row.payment.currency if isinstance(row, Refund) else row.currency,
     ).as_record()
 
 
-def _asked_for(step: OpenStep) -> tuple[int, str]:
-    """Return amount and currency of the row that the newest life of the step's key made."""
-    if step.name == "refund":
-        refund = (
-            Refund.objects.select_related("payment").filter(key_id=step.key_id).latest("generation")
-        )
-        return refund.amount, refund.payment.currency
-    rows = Payout.objects if step.name == "payout" else Payment.objects
-    row = rows.filter(key_id=step.key_id).latest("generation")
-    return row.amount, row.currency
+def _row_of(step: OpenStep) -> Payment | Refund | Payout:
+    """Return the row that the newest life of the step's key made."""
+    rows: dict[str, type[Payment | Refund | Payout]] = {"refund": Refund, "payout": Payout}
+    model = rows.get(step.name, Payment)
+    return model._default_manager.filter(key_id=step.key_id).latest("generation")

@@ -1,13 +1,24 @@
 """How unknown outcomes of payments are looked up, and finished as the view or the worker would have done."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import assert_never
 
 from rest_framework.response import Response
 
-from idempotency.exceptions import CallRejected
+from idempotency.exceptions import CallError, CallRejected, NotProven
 from idempotency.ledger import Claim
 from idempotency.operations import Resolver, resolver
-from idempotency.types import LookUp, OpenStep, OutsideResult, State
+from idempotency.types import (
+    Absent,
+    Applied,
+    LookUp,
+    OpenStep,
+    OutsideResult,
+    Pending,
+    Rejected,
+    State,
+)
 from payments import operations, queries, services
 from payments.exceptions import PayoutRefused, RefundRefused
 from payments.gateway import gateway
@@ -23,10 +34,29 @@ class Looking(Resolver):
         return self.looks[step.name](step)
 
     def by_hand(self, *, step: OpenStep, reference: str) -> OutsideResult:
-        """Return what the gateway would have said: that the very amount of our row has moved."""
-        return OutsideResult(
-            reference=reference, record=queries.seen_by_hand(step=step, reference=reference)
-        )
+        """Return what the gateway says of that id; where it cannot be asked, that our row's very amount has moved.
+
+        Raises:
+            NotProven: the gateway knows no such id of ours, or it is another row's.
+        """
+        if queries.belongs_elsewhere(step=step, reference=reference):
+            raise NotProven(f"{reference} is on record already, for something else.")
+        try:
+            said = self.look_up(step=replace(step, reference=reference))
+        except CallError:
+            record = queries.seen_by_hand(step=step, reference=reference)
+            return OutsideResult(reference=reference, record=record)
+        match said:
+            case Applied(result=result):
+                return result
+            case Rejected(code=code):
+                raise NotProven(f"The gateway says that {reference} was refused ({code}).")
+            case Pending():
+                raise NotProven(f"The gateway says that {reference} is not decided yet.")
+            case Absent():
+                raise NotProven(f"The gateway says that {reference} is no id of this.")
+            case _:
+                assert_never(said)
 
 
 @resolver("payments.create")

@@ -177,7 +177,7 @@ ACTIONS = {
                 "The key is settled on your word, and your name stands beside it for good.",
                 "“It happened”: our books are finished with the gateway’s id, and repeats get that answer.",
                 "“It did not happen”: the caller may try again. If that is wrong, a customer can be charged twice.",
-                "It is refused if the ledger itself holds proof of the opposite, or a send could still arrive.",
+                "It is refused if the ledger or the gateway itself says the opposite, or a send could still arrive.",
             ),
             _not_settleable,
             _settle,

@@ -167,8 +167,14 @@ class Resolver:
     def by_hand(self, *, step: OpenStep, reference: str) -> OutsideResult:
         """Return what the other side would have said of a step that a person has seen applied there.
 
+        Called with no transaction open. Where the other side can be asked about that id, ask it, and return its own
+        word: ids are mistyped, and read from the line above.
+
         Args:
             reference: the other side's id, as the person read it.
+
+        Raises:
+            NotProven: the id is none, or another operation's; nothing is settled.
         """
         return OutsideResult(reference=reference, record={"id": reference, "status": "succeeded"})
 

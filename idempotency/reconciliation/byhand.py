@@ -12,7 +12,7 @@ from django.db import connections
 
 from idempotency.answers import RequestSettler
 from idempotency.conf import conf
-from idempotency.exceptions import CallError
+from idempotency.exceptions import CallError, NotProven
 from idempotency.http import problem
 from idempotency.ledger import history, lookups, settlement
 from idempotency.ledger.evidence import Snapshot, StepView
@@ -24,7 +24,7 @@ from idempotency.reconciliation.findings import Findings, judge
 from idempotency.reconciliation.report import Refused, Report
 from idempotency.reconciliation.single import reconcile
 from idempotency.resilience import Deadline, deadline_scope
-from idempotency.types import Absent, Applied, Ending, State
+from idempotency.types import Absent, Applied, Ending, Pending, State
 
 
 def ask_now(*, key_id: uuid.UUID, actor: str) -> Report:
@@ -87,7 +87,11 @@ def _happened(
     if len(steps) != 1:
         raise Refused(f"{len(steps)} steps are open; exactly one can be settled by hand.")
     (step,) = steps
-    result = resolver.by_hand(step=step.open_step, reference=reference)
+    try:
+        with deadline_scope(Deadline.after(conf.REQUEST_BUDGET)):
+            result = resolver.by_hand(step=step.open_step, reference=reference)
+    except NotProven as error:
+        raise Refused(str(error)) from error
     findings = judge(seen, {step.id: Applied(result)})
     return settle(seen, findings, resolver, by=actor)
 
@@ -129,6 +133,10 @@ def _ask_once_more(steps: Sequence[StepView], resolver: Resolver) -> None:
             raise Refused(f"The other side cannot be asked now: {error}") from error
         if isinstance(answer, Applied):
             raise Refused(f"The other side says that it happened: {answer.result.reference}.")
+        if isinstance(answer, Pending):
+            raise Refused(
+                "The other side knows it and has not decided: it may still happen. Have it cancelled there first."
+            )
 
 
 def _may_still_act(seen: Snapshot, step: StepView) -> bool:

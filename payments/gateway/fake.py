@@ -158,23 +158,26 @@ class FakeGateway:
         return self._books.keep(kind, key, asked, act, code)
 
     def _look_up(self, kind: str, step: OpenStep) -> LookUp:
+        ours = json.loads(step.payload)["reference"]
         if step.reference:
-            return self._retrieve(kind, step.reference)
+            return self._retrieve(kind, step.reference, about=ours)
         self._require_reachable()
         with self._lock:
-            found = self._books.about(kind, json.loads(step.payload)["reference"])
+            found = self._books.about(kind, ours)
         found = [] if self.hidden else found
         for thing in found:
             if isinstance(thing.verdict, Applied):
                 return thing.verdict
-        ours = [thing.verdict for thing in found if thing.key == step.downstream_key]
-        return ours[-1] if ours else Absent()
+        answers = [thing.verdict for thing in found if thing.key == step.downstream_key]
+        return answers[-1] if answers else Absent()
 
-    def _retrieve(self, kind: str, gateway_id: str) -> LookUp:
+    def _retrieve(self, kind: str, gateway_id: str, *, about: str = "") -> LookUp:
         self._require_reachable()
         with self._lock:
             found = self._books.find(kind, gateway_id)
-        return Absent() if found is None else found.verdict
+        if found is None or about not in ("", found.asked["reference"]):
+            return Absent()
+        return found.verdict
 
     def _require_reachable(self) -> None:
         if self.unreachable:

@@ -268,6 +268,8 @@ def test_a_look_up_tells_two_references_apart(stage: Stage, verb: str) -> None:
     result = send(stage.gateway, verb, one)
     assert look_up(stage.gateway, verb, other) == Absent()
     assert look_up(stage.gateway, verb, one) == Applied(result)
+    # Nor is the other's the one of which somebody gives the id by mistake.
+    assert look_up(stage.gateway, verb, other, reference=result.reference) == Absent()
 
 
 def test_a_reference_may_hold_any_character(stage: Stage) -> None:

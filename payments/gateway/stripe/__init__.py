@@ -91,7 +91,7 @@ class StripeGateway:
 
     def look_up_charge(self, step: OpenStep) -> LookUp:
         if step.reference:
-            return self.retrieve_charge(step.reference)
+            return self._named("/v1/payment_intents", step, shapes.charge)
         return self._finder.verdict(
             self._finder.search("/v1/payment_intents", _reference(step)),
             step=step,
@@ -120,7 +120,7 @@ class StripeGateway:
 
     def look_up_refund(self, step: OpenStep) -> LookUp:
         if step.reference:
-            return self.retrieve_refund(step.reference)
+            return self._named("/v1/refunds", step, shapes.refund)
         charge = _frozen(step).get("payment_intent")
         listed = self._finder.listed("/v1/refunds", payment_intent=charge)
         return self._finder.verdict(listed, step=step, read=shapes.refund)
@@ -142,7 +142,7 @@ class StripeGateway:
 
     def look_up_recipient(self, step: OpenStep) -> LookUp:
         if step.reference:
-            return self._retrieve("/v1/accounts", step.reference, shapes.recipient)
+            return self._named("/v1/accounts", step, shapes.recipient)
         listed = self._finder.listed("/v1/accounts", since=step.first_send_at)
         return self._finder.verdict(listed, step=step, read=shapes.recipient)
 
@@ -159,7 +159,7 @@ class StripeGateway:
 
     def look_up_payout(self, step: OpenStep) -> LookUp:
         if step.reference:
-            return self.retrieve_payout(step.reference)
+            return self._named("/v1/payouts", step, shapes.payout)
         recipient = _frozen(step).get("destination")
         listed = self._finder.listed("/v1/payouts", destination=recipient, since=step.first_send_at)
         return self._finder.verdict(listed, step=step, read=shapes.payout)
@@ -175,6 +175,14 @@ class StripeGateway:
                 "post", path, idempotency_key=request.downstream_key
             ).data
         return answer
+
+    def _named(self, path: str, step: OpenStep, read: shapes.Reader) -> LookUp:
+        """Return what the object of the step's own id says; one that carries another reference is another's."""
+        found = self._finder.by_id(path, step.reference)
+        carried = found and (found.get("metadata") or {}).get("reference")
+        if found is None or carried not in (None, "", _reference(step)):
+            return Absent()
+        return read(found)
 
     def _retrieve(self, path: str, gateway_id: str, read: shapes.Reader) -> LookUp:
         found = self._finder.by_id(path, gateway_id)

@@ -4,7 +4,10 @@ import re
 
 import pytest
 
-from idempotency.types import State
+from idempotency.models import Key, Step
+from idempotency.reconciliation import Refused, Report, settle_by_hand
+from idempotency.types import Pending, State
+from payments.gateway import using
 from payments.gateway.fake import Act, FakeGateway
 from payments.models import Payment
 from tests.integration.payments.conftest import Shop, settle_unknown
@@ -70,25 +73,93 @@ def test_an_unreachable_gateway_is_no_verdict(shop: Shop, fake: FakeGateway) -> 
     assert Payment.objects.get().status == "pending"
 
 
+def lost(shop: Shop, fake: FakeGateway, act: Act = Act.LOSE_ANSWER) -> None:
+    """Leave `k1` unknown, with a look-up that gave no verdict."""
+    fake.next(act)
+    assert shop.pay(key="k1").status_code == 504
+    Key.objects.filter(key="k1").update(lookups=1)
+
+
+def by_hand(*, happened: bool, **evidence: str) -> Report:
+    return settle_by_hand(
+        key_id=Key.objects.get(key="k1").id,
+        happened=happened,
+        actor="ops",
+        reason="Seen on the gateway's dashboard.",
+        evidence=evidence,
+    )
+
+
 def test_a_person_who_saw_the_charge_settles_it_with_the_views_answer(
     shop: Shop, fake: FakeGateway
 ) -> None:
-    from idempotency.models import Key
-    from idempotency.reconciliation import settle_by_hand
+    lost(shop, fake)
+    fake.unreachable = True
+    assert by_hand(happened=True, reference="pi_seen").state is State.COMPLETED
 
-    fake.next(Act.LOSE_ANSWER)
-    shop.pay(key="k1")
-    fake.hidden = True
-    Key.objects.update(lookups=1)
-    report = settle_by_hand(
-        key_id=Key.objects.get().id,
-        happened=True,
-        actor="ops",
-        reason="Seen on the gateway's dashboard.",
-        evidence={"reference": "pi_seen"},
-    )
-
-    assert report.state is State.COMPLETED
     answer = shop.pay(key="k1")
     assert (answer.status_code, answer.json()["status"]) == (201, "succeeded")
     assert answer.json()["gateway_reference"] == "pi_seen"
+
+
+def test_the_gateway_is_asked_about_the_id_that_a_person_has_read(
+    shop: Shop, fake: FakeGateway
+) -> None:
+    """What is written down is its own word: the charge may be processing yet."""
+    fake.next(Act.LOSE_ANSWER)
+    shop.pay(key="k1", source="pm_card_processing")
+    Key.objects.update(lookups=1)
+    fake.hidden = True
+    by_hand(happened=True, reference=fake.things[0].id)
+    assert shop.pay(key="k1", source="pm_card_processing").json()["status"] == "processing"
+
+
+@pytest.mark.parametrize("reachable", [True, False])
+def test_another_payments_id_is_refused_and_the_key_can_be_settled_all_the_same(
+    shop: Shop, fake: FakeGateway, reachable: bool
+) -> None:
+    others = shop.pay(order_id="880").json()["gateway_reference"]
+    lost(shop, fake)
+    fake.unreachable = not reachable
+    with pytest.raises(Refused, match=others):
+        by_hand(happened=True, reference=others)
+    assert Step.objects.get(key__key="k1").applied_at is None
+
+    fake.unreachable = False
+    settle_unknown()
+    assert shop.pay(key="k1").status_code == 201
+    assert len(fake.effects) == 2
+
+
+@pytest.mark.parametrize("declined", [True, False])
+def test_an_id_that_says_otherwise_is_refused(
+    shop: Shop, fake: FakeGateway, declined: bool
+) -> None:
+    fake.next(Act.LOSE_ANSWER if declined else Act.LOSE_REQUEST)
+    shop.pay(key="k1", source="pm_card_chargeDeclined")
+    Key.objects.update(lookups=1)
+    with pytest.raises(Refused, match="The gateway says"):
+        by_hand(happened=True, reference=fake.things[0].id if declined else "pi_mistyped")
+    settle_unknown()
+    assert Key.objects.get().state == ("completed" if declined else "released")
+    assert Payment.objects.get().status == ("declined" if declined else "not_charged")
+
+
+@pytest.mark.parametrize("keyed", [True, False])
+def test_what_the_gateway_has_not_decided_is_not_settled_as_not_happened(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch, keyed: bool
+) -> None:
+    """On a gateway without keys the next try would be a second charge."""
+    fake = FakeGateway(settling_time=0, keyed=keyed)
+    with using(fake):
+        lost(shop, fake)
+        monkeypatch.setattr(fake, "look_up_charge", lambda _: Pending())
+        with pytest.raises(Refused, match="not decided"):
+            by_hand(happened=False)
+        assert shop.pay(key="k1").json()["code"] == "outcome-unknown"
+        assert len(fake.effects) == 1
+
+        monkeypatch.undo()
+        settle_unknown()
+        assert shop.pay(key="k1").status_code == 201
+        assert len(fake.effects) == 1
