@@ -18,7 +18,7 @@ from typing import Any
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from idempotency.ledger import sealing
-from idempotency.ledger.endings import APPLIED_STEP, OPEN_STEP
+from idempotency.ledger.endings import APPLIED_STEP, NEEDS_NOBODY, OPEN_STEP
 from idempotency.ledger.phases import Phases
 from idempotency.ledger.values import Identity, Settlement
 from idempotency.ledger.writing import TOLD, announce, settled_parameters
@@ -247,8 +247,8 @@ def begin_again(*, connection: BaseDatabaseWrapper, key_id: uuid.UUID, gave_up: 
             f"""
             WITH again AS (
                 UPDATE idempotency_key AS k SET state = 'in_progress', token = k.token + 1, due_at = clock_timestamp(),
-                    settled_at = NULL, settled_by = '', evidence = '{{}}', needs_person_since = NULL,
-                    needs_person_reason = '', unknown_since = NULL, unfinished = false,
+                    settled_at = NULL, settled_by = '', evidence = '{{}}', unknown_since = NULL,
+                    unfinished = false, {NEEDS_NOBODY},
                     next_lookup_at = CASE WHEN k.watched THEN k.next_lookup_at END
                 FROM idempotency_operation AS o
                 WHERE k.id = %(id)s AND o.key_id = k.id AND k.deferred AND (

@@ -20,6 +20,21 @@ OPEN_SENDER = """
 """
 
 
+# What was raised about it and no person has marked as handled.
+UNHANDLED_ALARM = """
+    SELECT FROM idempotency_event AS e WHERE e.key_id = k.id AND e.alarming AND NOT EXISTS (
+        SELECT FROM idempotency_event AS h
+        WHERE h.detail ? 'handles' AND h.detail ->> 'handles' = e.id::text)
+"""
+
+# Nobody is needed any more, but for what was raised: that is over once a person has seen to it, however the key ends.
+_NEEDED = f"k.needs_person_since IS NOT NULL AND EXISTS ({UNHANDLED_ALARM})"
+NEEDS_NOBODY = f"""
+    needs_person_since = CASE WHEN {_NEEDED} THEN k.needs_person_since END,
+    needs_person_reason = CASE WHEN {_NEEDED} THEN k.needs_person_reason ELSE '' END
+"""
+
+
 def open_step(*, tolerate: bool) -> str:
     """Return `OPEN_STEP`, or what of it counts where a sender that never ended is tolerated on a keyed gateway."""
     return OPEN_STEP + (" AND NOT (s.keyed AND x.ending IS NULL)" if tolerate else "")

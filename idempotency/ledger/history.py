@@ -8,6 +8,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 
 from idempotency import telemetry
 from idempotency.ledger import storable
+from idempotency.ledger.endings import NEEDS_NOBODY
 from idempotency.ledger.writing import after_commit
 from idempotency.types import News
 
@@ -128,7 +129,7 @@ def late_news(
     with connection.cursor() as cursor:
         cursor.execute(
             "UPDATE idempotency_key SET needs_person_since = COALESCE(needs_person_since, clock_timestamp()), "
-            "needs_person_reason = %s WHERE id = %s AND state <> 'in_progress'",
+            "needs_person_reason = %s WHERE id = %s",
             [news.sentence, key_id],
         )
     told = "" if key_id is None else str(key_id)
@@ -155,7 +156,7 @@ def handled(
         cursor.execute(_HANDLED, said)
         row = cursor.fetchone()
         if row is not None:
-            cursor.execute(_NEEDS_NOBODY, {"key": row[0]})
+            cursor.execute(_SEEN_TO, {"key": row[0]})
     return row is not None
 
 
@@ -167,10 +168,7 @@ ON CONFLICT DO NOTHING RETURNING key_id
 """
 
 # A key that is not settled needs a person for another reason, too.
-_NEEDS_NOBODY = """
-UPDATE idempotency_key AS k SET needs_person_since = NULL, needs_person_reason = ''
-WHERE k.id = %(key)s AND k.settled_at IS NOT NULL AND NOT EXISTS (
-    SELECT FROM idempotency_event AS e WHERE e.key_id = k.id AND e.alarming AND NOT EXISTS (
-        SELECT FROM idempotency_event AS h
-        WHERE h.detail ? 'handles' AND h.detail ->> 'handles' = e.id::text))
+_SEEN_TO = f"""
+UPDATE idempotency_key AS k SET {NEEDS_NOBODY}
+WHERE k.id = %(key)s AND k.settled_at IS NOT NULL AND k.needs_person_since IS NOT NULL
 """

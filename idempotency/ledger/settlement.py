@@ -11,7 +11,13 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from idempotency.ledger import draft as drafts
 from idempotency.ledger import storable
 from idempotency.ledger.draft import Draft
-from idempotency.ledger.endings import APPLIED_STEP, OPEN_SENDER, OPEN_STEP, open_step
+from idempotency.ledger.endings import (
+    APPLIED_STEP,
+    NEEDS_NOBODY,
+    OPEN_SENDER,
+    OPEN_STEP,
+    open_step,
+)
 from idempotency.ledger.values import NOTHING_NEW, SET_ABOUT, About, Settlement
 from idempotency.ledger.writing import (
     SETTLED,
@@ -157,7 +163,7 @@ def wait_again(
         f"""
         UPDATE idempotency_key AS k SET lease_until = NULL, token = k.token + 1,
             due_at = clock_timestamp() + %(delay)s * interval '1 second',
-            needs_person_since = NULL, needs_person_reason = ''
+            {NEEDS_NOBODY}
         WHERE {_OWNED} AND k.deferred
           AND NOT EXISTS ({open_step(tolerate=tolerate)}) {applied}
         """,

@@ -11,12 +11,13 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 
 from idempotency import telemetry
 from idempotency.ledger import sealing, storable
+from idempotency.ledger.endings import NEEDS_NOBODY
 from idempotency.ledger.values import Settlement
 from idempotency.types import Answer
 
-SETTLED = """
+SETTLED = f"""
     settled_at = clock_timestamp(), settled_by = %(by)s, evidence = %(evidence)s,
-    needs_person_since = NULL, needs_person_reason = ''
+    {NEEDS_NOBODY}
 """
 
 TOLD = (

@@ -13,6 +13,7 @@ from payments.gateway import ACTION_REQUIRED, ChargeRequest, Movement, Progress,
 from payments.models import Merchant, Payment
 from payments.money import shown
 from payments.services.constraints import verdicts
+from payments.services.differing import compare
 
 CHARGE = "charge"
 """The name of the one step of a payment."""
@@ -93,6 +94,7 @@ def end_payment(*, claim: Claim, error: BaseException | None) -> None:
 
 def record_charge(*, payment: Payment, charge: Movement) -> Payment:
     """Write down what the gateway has taken on; a payment that has gone further by now stays there (R41)."""
+    compare(payment, charge)
     if charge.status is Progress.SUCCEEDED:
         payment.move("succeeded", gateway_reference=charge.id, settled_at=Now())
     else:

@@ -23,10 +23,9 @@ from payments.models import Payment, Payout, Refund
 from payments.money import shown
 from payments.services.charging import CHARGE, refusal_status
 from payments.services.constraints import verdicts
+from payments.services.differing import Row, compare, otherwise
 from payments.services.payouts import PAYOUT
 from payments.services.refunding import REFUND
-
-Row = Payment | Refund | Payout
 
 _MODELS: dict[Kind, type[Row]] = {
     Kind.CHARGE: Payment,
@@ -46,10 +45,11 @@ def take_in(event: Event) -> str:
     if row is None:
         return _ALARMED if _unknown_money(event) else "nothing here is about it"
     ours = row.gateway_reference in (None, event.gateway_id)
-    differs = ours and _compare(row, event.said, event.gateway_id, heard_by="event")
     if row.status == "pending" and _tell_the_ledger(row, event) in _OPEN:
-        return _ALARMED if differs else "its key is open and is looked up now"
+        # Whoever settles the key compares the sums, too.
+        return "its key is open and is looked up now"
     before = row.status
+    differs = ours and _compare(row, event.said, heard_by="event")
     raised = (
         _write(row, event.said, event.gateway_id, heard_by="event")
         if ours
@@ -181,36 +181,16 @@ def _other_money(row: Row, event: Event) -> bool:
     return True
 
 
-def _otherwise(row: Row, said: str, gateway_id: str, heard_by: str) -> None:
-    currency = row.payment.currency if isinstance(row, Refund) else row.currency
-    late_news(
-        key_id=row.key_id,
-        actor=heard_by,
-        news=News.DIFFERENT,
-        detail={
-            "gateway_reference": gateway_id,
-            "said": said,
-            "expected": shown(row.amount, currency),
-            "about": str(row),
-        },
-    )
-
-
 def _came_back(row: Refund | Payout, code: str, gateway_id: str, heard_by: str) -> None:
     """Raise that what was done has failed after all: a bank can send a refund or a payout back days later."""
-    _otherwise(row, f"failed: {code}", gateway_id, heard_by)
+    otherwise(row, f"failed: {code}", gateway_id, heard_by=heard_by)
 
 
-def _compare(row: Row, said: LookUp, gateway_id: str, *, heard_by: str) -> bool:
+def _compare(row: Row, said: LookUp, *, heard_by: str) -> bool:
     """Raise that another sum has moved than was asked for, and say so; it is written down all the same."""
-    if not isinstance(said, Applied):
-        return False
-    movement = Movement.of(said.result.record)
-    currency = row.payment.currency if isinstance(row, Refund) else row.currency
-    if (movement.amount, movement.currency) == (row.amount, currency):
-        return False
-    _otherwise(row, shown(movement.amount, movement.currency), gateway_id, heard_by)
-    return True
+    return isinstance(said, Applied) and compare(
+        row, Movement.of(said.result.record), heard_by=heard_by
+    )
 
 
 def _unknown_money(event: Event) -> bool:
@@ -257,5 +237,5 @@ def _finish_unchanged(row: Row, said: Applied | Rejected) -> bool:
         return row.move_unchanged(status, **why, settled_at=Now())
     moved = bool(_applied(row, Movement.of(said.result.record), unchanged=True))
     if moved and row.status == "succeeded":
-        _compare(row, said, row.gateway_reference or "", heard_by="follow-up")
+        _compare(row, said, heard_by="follow-up")
     return moved

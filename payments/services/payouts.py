@@ -17,6 +17,7 @@ from payments.gateway import (
 )
 from payments.models import Merchant, Payout
 from payments.money import shown
+from payments.services.differing import compare
 
 RECIPIENT = "recipient"
 PAYOUT = "payout"
@@ -90,6 +91,7 @@ def end_payout(*, claim: Claim, error: BaseException | None) -> None:
 
 def record_payout(*, payout: Payout, movement: Movement) -> Payout:
     """Write down what the gateway has taken on; a payout that has gone further by now stays there (R41)."""
+    compare(payout, movement)
     if movement.status is Progress.SUCCEEDED:
         payout.move("succeeded", gateway_reference=movement.id, settled_at=Now())
     else:

@@ -11,6 +11,7 @@ from payments.gateway import Movement, Progress, RefundRequest, gateway
 from payments.models import Payment, Refund
 from payments.money import shown
 from payments.services.constraints import verdicts
+from payments.services.differing import compare
 
 REFUND = "refund"
 """The name of the one step of a refund."""
@@ -86,6 +87,7 @@ def end_refund(*, claim: Claim, error: BaseException | None) -> None:
 
 def record_refund(*, refund: Refund, movement: Movement) -> Refund:
     """Write down what the gateway has taken on; a refund that has gone further by now stays there (R41)."""
+    compare(refund, movement)
     if movement.status is Progress.SUCCEEDED:
         refund.move("succeeded", gateway_reference=movement.id, settled_at=Now())
     else:

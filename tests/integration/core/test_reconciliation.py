@@ -19,8 +19,9 @@ from idempotency.exceptions import CallFailed
 from idempotency.ledger.process import current_process
 from idempotency.ledger.purge import purge_batch
 from idempotency.models import Event, Key, Sender, Step
+from idempotency.operations import late_news
 from idempotency.testing import pass_time, together
-from idempotency.types import Absent, OutsideResult, Pending, Rejected
+from idempotency.types import Absent, News, OutsideResult, Pending, Rejected
 from tests.integration.core.conftest import Caller
 from tests.support.host import ChargeResolver, other_side
 
@@ -156,6 +157,20 @@ def test_r39_late_news_about_a_released_key_calls_a_person(caller: Caller, key: 
     assert news.alarming
     row = Key.objects.get()
     assert (row.state, row.needs_person_since is not None) == ("released", True)
+
+
+def test_r39_what_was_raised_is_not_forgotten_when_the_key_goes_on(
+    caller: Caller, key: str
+) -> None:
+    """The caller's repeat completes it; until a person has seen to the alarm, its page says so."""
+    other_side.script.append("lose")
+    caller.post("/charge/", {"name": "a"}, key=key)
+    pass_time(SETTLING + 5)
+    assert run() == ["not-applied"]
+    late_news(key_id=Key.objects.get().id, actor="event", detail={}, news=News.TWICE)
+    assert caller.post("/charge/", {"name": "a"}, key=key).status_code == 201
+    row = Key.objects.get()
+    assert (row.state, row.needs_person_reason) == ("completed", News.TWICE.sentence)
 
 
 def test_r36_a_watch_ends_when_the_sender_is_proven_dead(caller: Caller, key: str) -> None:

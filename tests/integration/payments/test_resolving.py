@@ -1,17 +1,22 @@
 """What the reconciler answers later is what the view would have answered, byte for byte (R36)."""
 
 import re
+import uuid
 
 import pytest
 
-from idempotency.models import Key, Step
+from idempotency.admin import audit
+from idempotency.models import Event, Key, Step
+from idempotency.operations import runner
 from idempotency.reconciliation import Refused, Report, settle_by_hand
-from idempotency.types import Pending, State
+from idempotency.types import News, Pending, State
 from payments.gateway import using
 from payments.gateway.fake import Act, FakeGateway
+from payments.gateway.fakebooks import Books
 from payments.models import Payment
 from tests.integration.payments.conftest import Shop, settle_unknown
 
+PAYOUT = {"amount": 700, "currency": "EUR", "destination": "acct_1Tests"}
 NAMES = re.compile(
     rb'"(?:[0-9a-f]{8}-[0-9a-f-]{27}|[a-z]+_[0-9A-Za-z]+|[0-9T:.-]+Z)"|/[0-9a-f-]{36}/'
 )
@@ -90,6 +95,12 @@ def by_hand(*, happened: bool, **evidence: str) -> Report:
     )
 
 
+def handled(alarm: Event) -> bool:
+    return audit.handle(
+        form=uuid.uuid4(), event_id=alarm.pk, actor="ops", reason="Given back, ticket 17."
+    )
+
+
 def test_a_person_who_saw_the_charge_settles_it_with_the_views_answer(
     shop: Shop, fake: FakeGateway
 ) -> None:
@@ -163,3 +174,47 @@ def test_what_the_gateway_has_not_decided_is_not_settled_as_not_happened(
         settle_unknown()
         assert shop.pay(key="k1").status_code == 201
         assert len(fake.effects) == 1
+
+
+@pytest.mark.parametrize("looked_up", [True, False])
+def test_another_sum_than_was_asked_for_is_raised_whoever_hears_of_it(
+    shop: Shop, fake: FakeGateway, monkeypatch: pytest.MonkeyPatch, looked_up: bool
+) -> None:
+    monkeypatch.setattr(Books, "_currency", lambda *_: "USD")
+    if looked_up:
+        lost(shop, fake)
+        settle_unknown()
+    assert shop.pay(key="k1").status_code == 201
+    assert Payment.objects.get().status == "succeeded"
+    alarm = Event.objects.get(kind="late-news")
+    assert (alarm.actor, alarm.detail["said"], alarm.detail["expected"]) == (
+        "answer",
+        "12.00 USD",
+        "12.00 UAH",
+    )
+    key = Key.objects.get()
+    assert (key.state, key.needs_person_reason) == ("completed", News.DIFFERENT.sentence)
+
+    assert handled(alarm)
+    key.refresh_from_db()
+    assert (key.needs_person_since, key.needs_person_reason) == (None, "")
+
+
+@pytest.mark.parametrize(("path", "body"), [("refunds", {"amount": 500}), ("payouts", PAYOUT)])
+def test_so_is_another_sum_of_deferred_work(
+    shop: Shop,
+    fake: FakeGateway,
+    no_broker: None,
+    monkeypatch: pytest.MonkeyPatch,
+    path: str,
+    body: dict[str, object],
+) -> None:
+    paid = shop.pay().json()["id"]
+    monkeypatch.setattr(Books, "_currency", lambda *_: "USD")
+    answer = shop.post(
+        f"/api/payments/{paid}/refunds/" if path == "refunds" else "/api/payouts/", body
+    )
+    assert answer.status_code == 202
+    assert runner.drain() == 1
+    assert Event.objects.get(kind="late-news").detail["news"] == "different"
+    assert Key.objects.get(deferred=True).needs_person_reason == News.DIFFERENT.sentence
