@@ -134,6 +134,8 @@ class Applied:
     """A look-up's answer: it happened."""
 
     result: OutsideResult
+    again: tuple[str, ...] = ()
+    """The other side's ids of further times that it happened: a person is called for each."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -136,6 +136,17 @@ def late_news(
     after_commit(connection, telemetry.LateNews(heard_by=actor, state=state, key_id=told))
 
 
+def was_raised(*, connection: BaseDatabaseWrapper, key_id: uuid.UUID, reference: str) -> bool:
+    """Whether late news of the other side's id is on record for the key."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT EXISTS (SELECT FROM idempotency_event WHERE key_id = %s AND kind = 'late-news' "
+            "AND detail ->> 'gateway_reference' = %s)",
+            [key_id, storable.text(reference)],
+        )
+        return bool(cursor.fetchone()[0])
+
+
 def handled(
     *, connection: BaseDatabaseWrapper, event_id: int, actor: str, reason: str, form: uuid.UUID
 ) -> bool:

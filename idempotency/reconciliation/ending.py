@@ -14,7 +14,7 @@ from idempotency.clock import SYSTEM
 from idempotency.conf import conf
 from idempotency.execution import Overtaken, Settled, execute
 from idempotency.http.plain import PlainView
-from idempotency.ledger import lookups, settlement
+from idempotency.ledger import settlement
 from idempotency.ledger.acquire import Won
 from idempotency.ledger.claim import Claim
 from idempotency.ledger.evidence import Snapshot
@@ -22,6 +22,7 @@ from idempotency.ledger.phases import Phases, phase
 from idempotency.ledger.values import Settlement
 from idempotency.operations.registry import Resolver
 from idempotency.operations.resuming import resume_or_give_up
+from idempotency.reconciliation import proof
 from idempotency.reconciliation.findings import Findings
 from idempotency.reconciliation.later import put_off
 from idempotency.reconciliation.report import Report
@@ -31,9 +32,7 @@ from idempotency.types import Applied, Rejected, State
 
 def settle(seen: Snapshot, findings: Findings, resolver: Resolver | None, *, by: str) -> Report:
     with phase(using=conf.DATABASE) as phases:
-        version = lookups.record_proof(
-            connection=phases.connection, seen=seen, applied=findings.applied, ended=findings.ended
-        )
+        version = proof.record(phases, seen=seen, findings=findings)
     if version is None:
         return Report(seen.id, "moved", seen.state)
     kinds = {type(ending) for ending in findings.endings.values()}

@@ -15,6 +15,8 @@ class Findings:
     applied: dict[int, OutsideResult] = field(default_factory=dict)
     ended: dict[int, tuple[Ending, Mapping[str, object]]] = field(default_factory=dict)
     endings: dict[str, LookUp] = field(default_factory=dict)
+    again: dict[str, str] = field(default_factory=dict)
+    """The other side's id of a second time, and of the one that is on record."""
     tolerated: bool = False
     stop: str | None = None
     needs_person: str = ""
@@ -47,6 +49,7 @@ def _judge_step(seen: Snapshot, step: StepView, answer: LookUp, findings: Findin
     match answer:
         case Applied():
             findings.applied[step.id] = answer.result
+            findings.again |= dict.fromkeys(answer.again, answer.result.reference)
         case Pending():
             findings.stop = findings.stop or "pending"
         case Rejected() | Absent():

@@ -1,6 +1,7 @@
 """One key: look it up, judge what the answers prove, settle it or come back later."""
 
 import uuid
+from dataclasses import replace
 
 from django.db import connections
 
@@ -11,6 +12,7 @@ from idempotency.ledger import history, lookups
 from idempotency.ledger.evidence import Snapshot
 from idempotency.ledger.phases import phase
 from idempotency.operations.registry import Resolver, resolver_of
+from idempotency.reconciliation import proof
 from idempotency.reconciliation.ending import settle
 from idempotency.reconciliation.findings import Findings, judge
 from idempotency.reconciliation.later import put_off
@@ -85,9 +87,7 @@ def _stop(seen: Snapshot, findings: Findings) -> Report:
     """Nothing can be settled yet; what is already proven is kept."""
     if findings.applied:
         with phase(using=conf.DATABASE) as phases:
-            lookups.record_proof(
-                connection=phases.connection, seen=seen, applied=findings.applied, ended={}
-            )
+            proof.record(phases, seen=seen, findings=replace(findings, ended={}))
     put_off(
         seen.id,
         answered=True,

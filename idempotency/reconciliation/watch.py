@@ -3,9 +3,10 @@
 from idempotency.conf import conf
 from idempotency.exceptions import CallError
 from idempotency.ledger import history, lookups
-from idempotency.ledger.evidence import Snapshot
+from idempotency.ledger.evidence import Snapshot, StepView
 from idempotency.ledger.phases import phase
 from idempotency.operations.registry import resolver_of
+from idempotency.reconciliation import proof
 from idempotency.reconciliation.findings import Findings
 from idempotency.reconciliation.later import pause, put_off
 from idempotency.reconciliation.report import Report
@@ -28,8 +29,8 @@ def watch(seen: Snapshot) -> Report:
         except CallError as error:
             put_off(seen.id, answered=False)
             return Report(seen.id, "unreachable", seen.state, str(error))
-        if isinstance(answer, Applied) and step.result is None:
-            findings.applied[step.id] = answer.result
+        if isinstance(answer, Applied):
+            _note(step, answer, findings)
         if isinstance(answer, Pending):
             pending = True
             continue
@@ -38,9 +39,7 @@ def watch(seen: Snapshot) -> Report:
             ending = Ending.APPLIED if happened else Ending.ABSENT
             findings.ended[sender] = (ending, {"looked-up": type(answer).__name__.lower()})
     with phase(using=conf.DATABASE) as phases:
-        version = lookups.record_proof(
-            connection=phases.connection, seen=seen, applied=findings.applied, ended=findings.ended
-        )
+        version = proof.record(phases, seen=seen, findings=findings)
         if version is None:
             return Report(seen.id, "moved", seen.state)
         if findings.applied and seen.state in (State.RELEASED, State.COMPLETED):
@@ -57,3 +56,12 @@ def watch(seen: Snapshot) -> Report:
         if not pending:
             lookups.stop_watching(connection=phases.connection, key_id=seen.id, after=conf.KEY_TTL)
     return Report(seen.id, "applied" if findings.applied else "not-yet", seen.state)
+
+
+def _note(step: StepView, answer: Applied, findings: Findings) -> None:
+    """Keep what is new: that it happened, or that it happened again."""
+    first = step.result or answer.result
+    others = {answer.result.reference, *answer.again} - {first.reference}
+    findings.again |= dict.fromkeys(others, first.reference)
+    if step.result is None:
+        findings.applied[step.id] = answer.result

@@ -165,9 +165,11 @@ class FakeGateway:
         with self._lock:
             found = self._books.about(kind, ours)
         found = [] if self.hidden else found
-        for thing in found:
-            if isinstance(thing.verdict, Applied):
-                return thing.verdict
+        moved = [thing.verdict.result for thing in found if isinstance(thing.verdict, Applied)]
+        if moved and kind == "recipient":
+            return Applied(moved[0])
+        if moved:
+            return Applied(moved[0], again=tuple(result.reference for result in moved[1:]))
         answers = [thing.verdict for thing in found if thing.key == step.downstream_key]
         return answers[-1] if answers else Absent()
 

@@ -166,9 +166,10 @@ class Gateway(Protocol):
 
     A look-up is given the step as the journal has it: `downstream_key`, the frozen `payload`, and `reference`, the
     gateway's id where it is known. It finds the object by the id if there is one, else by our reference, which is in
-    the payload. It answers `Applied` (record as the send would have given it, or as it stands by now), `Rejected`
-    (refused for good, or failed since), `Pending` (known, and not decided whether it will be tried) or `Absent`. It
-    raises `CallError` where the gateway could not be asked, which is no verdict.
+    the payload. It answers `Applied` (record as the send would have given it, or as it stands by now; what else
+    has moved for the same reference in `again`), `Rejected` (refused for good, or failed since), `Pending` (known, and
+    not decided whether it will be tried) or `Absent`. It raises `CallError` where the gateway could not be asked, which
+    is no verdict.
 
     A retrieval answers the same for the gateway's own id.
     """

@@ -272,6 +272,14 @@ def test_a_look_up_tells_two_references_apart(stage: Stage, verb: str) -> None:
     assert look_up(stage.gateway, verb, other, reference=result.reference) == Absent()
 
 
+@pytest.mark.parametrize("verb", ["charge", "payout"])
+def test_what_moved_twice_for_one_reference_is_told(stage: Stage, verb: str) -> None:
+    request = asked(stage.gateway, verb)
+    first = send(stage.gateway, verb, request)
+    second = send(stage.gateway, verb, OutsideRequest("another-key", request.payload))
+    assert look_up(stage.gateway, verb, request) == Applied(first, again=(second.reference,))
+
+
 def test_a_reference_may_hold_any_character(stage: Stage) -> None:
     request = asked(stage.gateway, "charge", reference='o\'brien \\ "x" & ü=1')
     request = OutsideRequest("key-1", request.payload)

@@ -12,7 +12,7 @@ from typing import Any
 import stripe
 from stripe import StripeClient
 
-from idempotency.types import Absent, Applied, LookUp, OpenStep, Pending, Rejected
+from idempotency.types import Absent, Applied, LookUp, OpenStep, OutsideResult, Pending, Rejected
 from payments.gateway.stripe.shapes import Reader
 
 _PAGE = 100
@@ -66,22 +66,28 @@ class Finder:
         """Return what the objects with our reference say of a step.
 
         One that was applied is the movement of money that this reference stands for, under whichever downstream key it
-        was sent. A refusal counts only where it is an answer to this series of sends (R23).
+        was sent; any other one is a second movement for the same. A refusal counts only where it is an answer to this
+        series of sends (R23).
         """
         reference = json.loads(step.payload)["metadata"]["reference"]
         verdict: LookUp = Absent()
+        # Newest first: the last one found is the first that was made.
+        moved: list[OutsideResult] = []
         for thing in found:
             if thing["metadata"].get("reference") != reference:
                 continue
             match read(thing):
-                case Applied() as applied:
-                    return applied
+                case Applied(result=result):
+                    moved.append(result)
                 case Rejected() as rejected:
                     ours = thing["metadata"].get("idempotency_key") == step.downstream_key
                     if ours and isinstance(verdict, Absent):
                         verdict = rejected
                 case Pending() | Absent():
                     verdict = Pending()
+        if moved:
+            *again, first = moved
+            return Applied(first, again=tuple(result.reference for result in again))
         return verdict
 
     def _read(self, path: str, **params: Any) -> Mapping[str, Any]:

@@ -21,7 +21,7 @@ from idempotency.ledger.purge import purge_batch
 from idempotency.models import Event, Key, Sender, Step
 from idempotency.operations import late_news
 from idempotency.testing import pass_time, together
-from idempotency.types import Absent, News, OutsideResult, Pending, Rejected
+from idempotency.types import Absent, Applied, News, OutsideResult, Pending, Rejected
 from tests.integration.core.conftest import Caller
 from tests.support.host import ChargeResolver, other_side
 
@@ -157,6 +157,19 @@ def test_r39_late_news_about_a_released_key_calls_a_person(caller: Caller, key: 
     assert news.alarming
     row = Key.objects.get()
     assert (row.state, row.needs_person_since is not None) == ("released", True)
+
+
+def test_r39_a_second_time_is_raised_once_however_long_it_is_watched(
+    caller: Caller, key: str
+) -> None:
+    orphan(caller, key, does="lose")
+    pass_time(LEASE + 1)
+    assert run() == ["not-applied"]
+    for again, raised in ((("ch_2",), 2), (("ch_2",), 2), (("ch_2", "ch_3"), 3)):
+        other_side.lookup = Applied(OutsideResult("ch_1", {}), again=again)
+        pass_time(1_000)
+        run()
+        assert Event.objects.filter(kind="late-news").count() == raised
 
 
 def test_r39_what_was_raised_is_not_forgotten_when_the_key_goes_on(

@@ -176,6 +176,19 @@ def test_what_the_gateway_has_not_decided_is_not_settled_as_not_happened(
         assert len(fake.effects) == 1
 
 
+def test_a_second_charge_that_a_look_up_finds_is_raised_once(shop: Shop) -> None:
+    """Without keys, a send that was late is a second charge; where no event tells of it, only a look-up does."""
+    fake = FakeGateway(settling_time=0, keyed=False)
+    with using(fake):
+        lost(shop, fake)
+        fake.charge(fake.sends[0])
+        settle_unknown()
+    assert shop.pay(key="k1").json()["gateway_reference"] == "charge_1"
+    alarm = Event.objects.get(kind="late-news")
+    assert (alarm.detail["news"], alarm.detail["gateway_reference"]) == ("twice", "charge_2")
+    assert Key.objects.get().needs_person_reason == News.TWICE.sentence
+
+
 @pytest.mark.parametrize("looked_up", [True, False])
 def test_another_sum_than_was_asked_for_is_raised_whoever_hears_of_it(
     shop: Shop, fake: FakeGateway, monkeypatch: pytest.MonkeyPatch, looked_up: bool
