@@ -74,6 +74,10 @@ class Known:
     """Who the caller is, e.g. `Merchant A, user merchant-a`."""
     since: str = ""
     """What became of it after it was settled, e.g. `refunded 12.00 UAH of 12.00 UAH`."""
+    undecided: bool = False
+    """The other side has taken it on and may still refuse it."""
+    undone: bool = False
+    """It was taken on, and came to nothing afterwards, e.g. the other side refused it in the end."""
     counts: bool = True
     """It counts as done for its reference. Not so what was undone, e.g. refunded, nor what may be done several times
     for one reference, e.g. refunds of parts."""

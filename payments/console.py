@@ -24,6 +24,8 @@ class KeyRow(Protocol):
 TAKEN = ("succeeded", "processing")
 """Statuses of a payment that has taken the money, or may yet."""
 
+_REFUSED = ("declined", "action_required", "refused")
+
 _SCOPE = re.compile(r"\d+:(\d+)/user:(\d+)")
 
 
@@ -89,6 +91,8 @@ def _known(owner: str, row: Payment | Refund | Payout | None) -> Known:
     return Known(
         owner=owner,
         since=_since(row),
+        undecided=row.status == "processing",
+        undone=row.status in _REFUSED,
         # Part refunds of one order are several, and rightly so.
         counts=isinstance(row, Payment) and row.status in TAKEN and not _given_back(row),
         label=f"{model} {str(row.pk)[:8]}…",
@@ -102,8 +106,9 @@ def _since(row: Payment | Refund | Payout) -> str:
     if isinstance(row, Payment) and row.refunded_amount:
         refunded, amount = (shown(sum_, row.currency) for sum_ in (row.refunded_amount, row.amount))
         return f"refunded since: {refunded} of {amount}"
-    if isinstance(row, Payout) and row.status == "refused":
-        return f"nothing was paid: the gateway refused it ({row.refusal})"
+    if row.status in _REFUSED:
+        why = row.decline_reason if isinstance(row, Payment) else row.refusal
+        return f"no money has moved: the gateway refused it ({why})"
     return ""
 
 

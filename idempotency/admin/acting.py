@@ -9,12 +9,15 @@ from typing import Any
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.utils import timezone
 from rest_framework.exceptions import APIException
 
 from idempotency.admin import audit
 from idempotency.admin.actions import ACTIONS, Action, Done
 from idempotency.admin.detail import Look, look
 from idempotency.admin.forms import ActionForm
+from idempotency.admin.moments import day_and_time
+from idempotency.admin.sentences import who
 from idempotency.admin.situations import Situation
 from idempotency.conf import conf
 from idempotency.exceptions import IdempotencyError
@@ -120,7 +123,8 @@ def _who_was_first(key: Key) -> str:
     )
     if now is None or now.settled_at is None:
         return ""
-    return f" It was settled by {now.settled_by} at {now.settled_at:%H:%M:%S}."
+    at = day_and_time(now.settled_at, now=timezone.now(), seconds=True)
+    return f" It was settled by {who(now.settled_by)} at {at}."
 
 
 def back(address: str) -> HttpResponse:

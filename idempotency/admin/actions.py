@@ -12,6 +12,7 @@ from typing import Any
 from idempotency import operations, reconciliation
 from idempotency.admin.detail import Look
 from idempotency.admin.forms import ActionForm, SettleForm
+from idempotency.admin.situations import Situation
 from idempotency.types import State
 
 
@@ -56,9 +57,10 @@ _DECISIONS = {
     "unfinished": "The work is not done: a part of it happened and another did not. Nothing was settled.",
     "moved": "Somebody or something else settled it in the same moment.",
     "settled": "It is settled already.",
+    "under-way": "It is under way: there is nothing to ask about yet.",
 }
 _NO_VERDICT = frozenset(
-    {"not-yet", "pending", "unreachable", "needs-person", "unfinished", "moved"}
+    {"not-yet", "pending", "unreachable", "needs-person", "unfinished", "moved", "under-way"}
 )
 
 
@@ -73,7 +75,7 @@ def told(report: reconciliation.Report) -> Done:
 
 
 def _not_askable(seen: Look) -> str:
-    if seen.key.state == State.UNKNOWN or seen.key.watched:
+    if seen.key.state == State.UNKNOWN or seen.key.watched or seen.situation is Situation.LAPSED:
         return ""
     if seen.key.state == State.IN_PROGRESS:
         return "It is under way: there is nothing to ask about yet."

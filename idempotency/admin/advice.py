@@ -38,7 +38,8 @@ ADVICE = {
         "warn",
         "The process that had it has not come back in time. Whether the call outside was made is looked up now.",
         "We are checking with the other side whether it went through. Please do not send it again.",
-        "Wait for the next look-up, a few seconds. If this does not change, see whether the reconciler runs.",
+        "Wait for the next look-up, a few seconds. If this does not change, ask the gateway now, and see whether the "
+        "reconciler runs.",
         "outcome-unknown",
     ),
     Situation.WAITING: Advice(
@@ -177,6 +178,47 @@ def of_double(advice: Advice) -> Advice:
         caller="It was done more than once. Was that meant? If not, one of them is undone.",
         action="Ask the caller whether both were meant: they may be two purchases. If not, have one of them undone, "
         "e.g. refunded, and say which one stays.",
+    )
+
+
+def of_undecided(advice: Advice) -> Advice:
+    """Return the advice for a key that is settled, while the other side may still refuse what it has taken on."""
+    return replace(
+        advice,
+        tone="busy",
+        meaning="The other side has taken it on and has not decided yet. Repeats of the request do nothing more.",
+        caller="It is taken on and not decided yet. Please do not send it again: it would be done twice.",
+        action="Nothing. What is decided comes by itself, and stands here then.",
+    )
+
+
+def of_undone(advice: Advice) -> Advice:
+    """Return the advice for a key that is settled, where what it had begun came to nothing."""
+    return replace(
+        advice,
+        tone="wait",
+        meaning="The other side had taken it on, and then it came to nothing: the line above says why.",
+        caller="It did not go through in the end. For another try use a new key.",
+        action="Nothing. Repeats under this key get its first answer, which was given before that.",
+    )
+
+
+def of_unkept(advice: Advice) -> Advice:
+    """Return the advice for a key that is done, and whose answer no repeat gets any more."""
+    return replace(
+        advice,
+        meaning="It happened, once. Its answer is not kept, or not any more: repeats are told so, and do nothing.",
+    )
+
+
+def of_watched(advice: Advice) -> Advice:
+    """Return the advice for a key that is settled while one of its sends may still arrive."""
+    return replace(
+        advice,
+        tone="busy",
+        meaning="Nothing of it has happened so far. A send of it can still arrive at the other side, so it is watched: "
+        "if it happens after all, an alarm is raised here.",
+        caller="It did not go through so far. Should it do so late, we see it and tell you.",
     )
 
 

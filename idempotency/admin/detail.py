@@ -3,14 +3,23 @@
 import uuid
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from django.db.models import QuerySet
 from django.utils import timezone
 
 from idempotency.admin import sentences
-from idempotency.admin.advice import ADVICE, Advice, runbook_address, trace_address
+from idempotency.admin.advice import (
+    ADVICE,
+    Advice,
+    of_undecided,
+    of_undone,
+    of_unkept,
+    of_watched,
+    runbook_address,
+    trace_address,
+)
 from idempotency.admin.known import NOTHING, known, noted
 from idempotency.admin.moments import duration
 from idempotency.admin.redaction import shown
@@ -42,7 +51,24 @@ class Look:
     @property
     def advice(self) -> Advice:
         """What the situation means."""
-        return ADVICE[self.situation]
+        advice, done = ADVICE[self.situation], self.situation is Situation.COMPLETED
+        if done and self.known.undecided:
+            return of_undecided(advice)
+        if done and self.known.undone:
+            return of_undone(advice)
+        if done and self._is_unkept:
+            return of_unkept(advice)
+        if self.key.watched and self.situation in (Situation.RELEASED, Situation.REFUSED):
+            return of_watched(advice)
+        return advice
+
+    @property
+    def _is_unkept(self) -> bool:
+        """Whether a repeat does not get the answer: it was never kept, or is forgotten, purged or not."""
+        kept = timedelta(seconds=conf.RESULT_TTL)
+        forgotten = (self.key.settled_at or self.now) + kept <= self.now
+        # Deferred work is asked about at its status monitor.
+        return not self.key.deferred and (bool(self.key.note) or forgotten)
 
     @property
     def line(self) -> str:

@@ -236,14 +236,17 @@ def mark_unknown(
     )
 
 
-def lapse(*, connection: BaseDatabaseWrapper, limit: int) -> list[uuid.UUID]:
-    """Turn every key whose lease has run out into an unknown one (R11); return which."""
+def lapse(
+    *, connection: BaseDatabaseWrapper, limit: int, key_id: uuid.UUID | None = None
+) -> list[uuid.UUID]:
+    """Turn every key whose lease has run out, or that one, into an unknown one (R11); return which."""
     with connection.cursor() as cursor:
         cursor.execute(
             f"""
             WITH late AS MATERIALIZED (
                 SELECT id, token FROM idempotency_key
                 WHERE state = 'in_progress' AND lease_until <= statement_timestamp() AND (call_begun OR deferred)
+                    {"AND id = %(id)s" if key_id else ""}
                 ORDER BY lease_until LIMIT %(limit)s FOR NO KEY UPDATE SKIP LOCKED
             )
             UPDATE idempotency_key AS k SET state = 'unknown', token = k.token + 1, lease_until = NULL,
@@ -254,7 +257,7 @@ def lapse(*, connection: BaseDatabaseWrapper, limit: int) -> list[uuid.UUID]:
               AND k.lease_until <= clock_timestamp()
             RETURNING {TOLD}
             """,
-            {"limit": limit},
+            {"limit": limit, "id": key_id},
         )
         rows = cursor.fetchall()
     for row in rows:

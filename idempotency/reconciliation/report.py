@@ -14,7 +14,7 @@ class Report:
     key_id: uuid.UUID
     decision: str
     """`applied`, `rejected`, `not-applied`, `not-yet`, `pending`, `unreachable`, `needs-person`, `moved`, `settled`,
-    `unfinished` (some steps happened, others did not, and the work is not done)."""
+    `under-way`, `unfinished` (some steps happened, others did not, and the work is not done)."""
     state: State | None
     detail: str = ""
 

@@ -8,7 +8,7 @@ from django.db import connections
 from idempotency import telemetry, tracing
 from idempotency.conf import conf
 from idempotency.exceptions import CallError
-from idempotency.ledger import history, lookups
+from idempotency.ledger import history, lookups, settlement
 from idempotency.ledger.evidence import Snapshot
 from idempotency.ledger.phases import phase
 from idempotency.operations.registry import Resolver, resolver_of
@@ -27,7 +27,12 @@ _SETTLED_NOTHING = frozenset({"not-yet", "pending", "unreachable", "needs-person
 
 def reconcile(*, key_id: uuid.UUID, by: str = RECONCILER) -> Report:
     """Find out what happened to one key and settle it if that is known."""
-    seen = lookups.snapshot(connection=connections[conf.DATABASE], key_id=key_id)
+    connection = connections[conf.DATABASE]
+    seen = lookups.snapshot(connection=connection, key_id=key_id)
+    # Where nobody sweeps, whoever asks about one key finds it as it really is, too.
+    if seen is not None and seen.state is State.IN_PROGRESS:
+        settlement.lapse(connection=connection, limit=1, key_id=key_id)
+        seen = lookups.snapshot(connection=connection, key_id=key_id)
     if seen is None:
         return Report(key_id, "moved", None)
     operation = seen.identity.operation
@@ -53,7 +58,10 @@ def note(report: Report) -> None:
 
 def _reconcile(seen: Snapshot, by: str) -> Report:
     if seen.state is not State.UNKNOWN:
-        return watch(seen) if seen.watched else Report(seen.id, "settled", seen.state)
+        if seen.watched:
+            return watch(seen)
+        decision = "under-way" if seen.state is State.IN_PROGRESS else "settled"
+        return Report(seen.id, decision, seen.state)
     resolver = resolver_of(seen.identity.operation)
     asked = _ask(seen, resolver)
     if isinstance(asked, Report):

@@ -209,6 +209,41 @@ def test_the_second_person_is_told_who_was_first(login: Login) -> None:
     assert "It was settled by operations at" in page
 
 
+def test_who_was_first_is_told_with_the_day(login: Login) -> None:
+    key = make_key(state=State.COMPLETED, settled_at=ago(days=300), settled_by="olga")
+    client = login("operations")
+    form = {"form": str(uuid.uuid4()), "reason": REASON, "happened": "no", "seen_where": "there"}
+    page = client.post(address_of(key, "settle"), form, follow=True).content.decode()
+    assert f"It was settled by olga at {key.settled_at:%-d %b %Y %H:%M:%S}." in page
+
+
+def test_what_has_no_word_is_asked_about_by_a_person_where_nobody_sweeps(login: Login) -> None:
+    key = unknown_charge()
+    Key.objects.filter(pk=key.pk).update(
+        state=State.IN_PROGRESS, unknown_since=None, next_lookup_at=None, lease_until=ago(minutes=1)
+    )
+    page = send(login("operations"), address_of(key, "ask")).content.decode()
+    assert "It happened." in page
+    key.refresh_from_db()
+    assert (key.state, key.settled_by) == (State.COMPLETED, "operations")
+
+
+def test_what_runs_again_meanwhile_is_not_said_to_be_settled(login: Login) -> None:
+    key = unknown_charge()
+    client, address = login("operations"), address_of(key, "ask")
+    form = re.findall(r'name="form" value="([^"]+)"', client.get(address).content.decode())[0]
+    Key.objects.filter(pk=key.pk).update(
+        state=State.IN_PROGRESS,
+        unknown_since=None,
+        next_lookup_at=None,
+        lease_until=ago(minutes=-1),
+    )
+    data = {"form": form, "reason": REASON}
+    page = client.post(address, data, follow=True).content.decode()
+    assert "It is under way" in page
+    assert "settled already" not in page
+
+
 # -- deferred work -----------------------------------------------------------------------------------------------------
 
 
@@ -257,7 +292,7 @@ def test_work_that_has_begun_is_not_offered_for_cancelling(login: Login) -> None
 
 def test_many_are_previewed_counted_again_and_done(login: Login) -> None:
     keys = [unknown_charge() for _ in range(3)]
-    running = make_key()
+    running = make_key(at=ago(seconds=5))
     client = login("operations")
     address = reverse("admin:idempotency_key_bulk", args=("ask",)) + "?state=open"
     page = client.get(address).content.decode()

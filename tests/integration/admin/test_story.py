@@ -19,7 +19,7 @@ from idempotency.models import Event, Heartbeat, Key
 from idempotency.operations import cancel, heartbeat
 from idempotency.types import Known, Pending, State
 from tests.integration.admin.conftest import Login
-from tests.support.factories import make_event, make_key, make_step, make_waiting, make_work
+from tests.support.factories import ago, make_event, make_key, make_step, make_waiting, make_work
 from tests.support.host import other_side
 
 pytestmark = pytest.mark.django_db
@@ -425,3 +425,26 @@ def test_a_sign_by_a_clock_ahead_of_ours_is_not_in_the_future(login: Login) -> N
     text = login("support").get(reverse("admin:idempotency_heartbeat_changelist")).content.decode()
     assert "in 9 s" not in text
     assert ">now</time>" in text
+
+
+@pytest.mark.parametrize(
+    ("fields", "said", "not_said"),
+    [
+        ({"body": None, "note": "expired"}, "repeats are told so", "gets this first answer again"),
+        ({"settled_at": ago(days=4)}, "repeats are told so", "gets this first answer again"),
+        ({"settled_at": ago(days=2)}, "gets this first answer again", "repeats are told so"),
+    ],
+)
+def test_what_a_repeat_gets_is_true(
+    login: Login, fields: dict[str, Any], said: str, not_said: str
+) -> None:
+    text = page(login, make_key(state=State.COMPLETED, **fields))
+    assert said in text
+    assert not_said not in text
+
+
+def test_what_is_watched_is_not_said_to_be_over(login: Login) -> None:
+    key = make_key(state=State.RELEASED, watched=True, next_lookup_at=ago(seconds=-60))
+    text = page(login, key)
+    assert "can still arrive" in text
+    assert "certainly changed nothing" not in text

@@ -10,6 +10,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from idempotency.models import Key
+from payments import services
 from payments.gateway.fake import Act, FakeGateway
 from payments.models import Account, Payment, Refund
 from tests.integration.payments.conftest import Shop
@@ -189,3 +190,22 @@ def test_a_list_shows_the_status_that_the_api_shows(
     page = console.get(f"/admin/payments/payment/{payment.pk}/change/").content.decode()
     assert "unknown</div>" in page
     assert "pending</div>" not in page
+
+
+def test_nobody_is_told_that_it_is_done_while_the_gateway_may_refuse_it(
+    console: Client, shop: Shop, fake: FakeGateway
+) -> None:
+    shop.pay(source="pm_card_processing")
+    payment = Payment.objects.get()
+    page = key_page(console, payment)
+    assert "It is taken on and not decided yet." in page
+    assert "It is done." not in page
+
+    fake.settle(payment.gateway_reference or "", succeeded=False)
+    Payment.objects.update(updated_at="2020-01-01T00:00Z")
+    assert services.follow_up() == 1
+    page = key_page(console, payment)
+    assert "no money has moved: the gateway refused it (failed)" in page
+    assert "It did not go through in the end." in page
+    assert "It is done." not in page
+    assert "It happened, once." not in page
