@@ -36,6 +36,7 @@ from idempotency.ledger.due import Work
 from idempotency.ledger.values import Settlement
 from idempotency.operations.registry import Definition, resolver_of
 from idempotency.resilience import is_conflict, is_outage
+from idempotency.resilience.retryafter import as_seconds
 from idempotency.types import Outcome, State
 
 logger = logging.getLogger(__name__)
@@ -176,7 +177,8 @@ class DeferredSettler:
 
     def _pause(self, error: BaseException | None) -> float:
         """Draw the pause before the next run; another's word is never shortened, and jittered like ours (R25)."""
-        word: float | None = getattr(error, "retry_after", None)
+        # What PostgreSQL cannot add to a time, e.g. infinity, would keep the run's ending off the record.
+        word = as_seconds(getattr(error, "retry_after", None))
         if word:
             return word + self._clock.uniform(0, min(word / 2, self._definition.policy.cap))
         retries = max(0, self._work.cycle_attempts - 1)
@@ -187,7 +189,8 @@ class DeferredSettler:
         try:
             plain = json.dumps(value, cls=DjangoJSONEncoder, allow_nan=False)
             return storable.as_json(json.loads(plain))
-        except (TypeError, ValueError):
+        except Exception:
+            # Whatever the handler's objects do when they are read: too deep, or an error of their own.
             logger.exception("%s: the result of operation %s cannot be kept", *self._about())
             return "null"
 
@@ -251,4 +254,10 @@ def _verdict(error: BaseException) -> dict[str, str]:
 
 
 def _describe(error: BaseException | None) -> str:
-    return "" if error is None else f"{type(error).__name__}: {error}"
+    if error is None:
+        return ""
+    name = type(error).__name__
+    try:
+        return f"{name}: {error}"
+    except Exception:  # noqa: BLE001 - an error that cannot say what it is has ended the run all the same
+        return name

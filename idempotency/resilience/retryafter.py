@@ -25,6 +25,13 @@ _DATES = tuple(re.compile(form, re.ASCII) for form in (_FIXDATE, _RFC850, _ASCTI
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 
 
+def as_seconds(word: object) -> float | None:
+    """Return seconds that our own code says, e.g. an error's `retry_after`; None for what is no time to wait."""
+    if not isinstance(word, int | float) or not word >= 0:
+        return None
+    return float(min(word, LONGEST))
+
+
 def parse_retry_after(value: str | None, *, now: float) -> float | None:
     """Return the seconds to wait, or None where the header says nothing valid.
 

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from idempotency.resilience.retryafter import parse_retry_after, parse_retry_info
+from idempotency.resilience.retryafter import as_seconds, parse_retry_after, parse_retry_info
 
 _SAME = {
     "httpx": "httpx2",
@@ -127,9 +127,9 @@ def retry_after(met: object, *, now: float) -> float | None:
 
     `now` is wall-clock time in seconds since the epoch.
     """
-    own = getattr(met, "retry_after", None)
-    if isinstance(own, (int, float)) and own >= 0:
-        return float(own)
+    own = as_seconds(getattr(met, "retry_after", None))
+    if own is not None:
+        return own
     response = getattr(met, "response", None) if isinstance(met, Exception) else met
     for holder in (response, met):
         items = getattr(getattr(holder, "headers", None), "items", None)

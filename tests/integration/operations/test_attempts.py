@@ -1,5 +1,6 @@
 """Attempts begun, saved state and final error are three separate facts (R33)."""
 
+from collections.abc import Callable
 from threading import Thread
 from typing import Any
 
@@ -7,6 +8,7 @@ import psycopg
 import pytest
 from django.contrib.auth.models import Group
 from django.db import OperationalError, connection
+from django.utils import timezone
 
 from idempotency import reconciliation
 from idempotency.exceptions import CallFailed, CallRejected, TemporaryFailure
@@ -15,6 +17,7 @@ from idempotency.ledger import Claim, due
 from idempotency.ledger.phases import phase
 from idempotency.models import Key
 from idempotency.operations import runner
+from idempotency.resilience.retryafter import LONGEST
 from idempotency.types import CallReport, Outcome, State
 from tests.integration.operations.conftest import (
     Caller,
@@ -304,13 +307,68 @@ def test_r35_what_the_database_itself_undid_is_tried_again(caller: Caller) -> No
     assert facts(operation)["state"] == "completed"
 
 
-def test_r17_a_result_that_json_cannot_hold_is_done_all_the_same(caller: Caller) -> None:
+class Unreadable:
+    """Raises whatever is asked of it."""
+
+    def __str__(self) -> str:
+        raise RuntimeError("not even this")
+
+    __html__ = isoformat = __str__
+
+
+class Silent(Exception):
+    """An error that cannot say what it is."""
+
+    __str__ = Unreadable.__str__
+
+
+def deep() -> list[Any]:
+    """Return what is nested deeper than any reader goes."""
+    nested: list[Any] = []
+    for _ in range(100_000):
+        nested = [nested]
+    return nested
+
+
+@pytest.mark.parametrize("result", [object, Unreadable, deep])
+def test_r17_a_result_that_json_cannot_hold_is_done_all_the_same(
+    caller: Caller, result: Callable[[], Any]
+) -> None:
     operation = caller.job()
-    jobs.script = [lambda _: {"it": object()}]
+    jobs.script = [lambda _: {"it": result()}]
 
     assert run_out(operation)["state"] == "completed"
     assert caller.look(operation).json()["result"] is None
     assert Group.objects.count() == 1
+
+
+def test_an_error_that_cannot_say_what_it_is_ends_the_work(caller: Caller) -> None:
+    operation = caller.job()
+    jobs.script = [Silent()]
+    assert run_out(operation)["error"] == "gave-up"
+    assert work_of(operation).last_error == "Silent"
+
+
+@pytest.mark.parametrize(
+    ("word", "at_least", "at_most"),
+    [
+        (float("inf"), LONGEST, 1.5 * LONGEST),
+        (1e30, LONGEST, 1.5 * LONGEST),
+        (float("nan"), 0, 60),
+        (-5, 0, 60),
+        ("soon", 0, 60),
+    ],
+)
+def test_r33_a_time_to_wait_that_is_none_keeps_nothing_off_the_record(
+    caller: Caller, word: Any, at_least: float, at_most: float
+) -> None:
+    operation = caller.job()
+    jobs.script = [TemporaryFailure("busy", retry_after=word)]
+    runner.run()
+    due = key_of(operation).due_at
+    assert due is not None
+    assert at_least - 1 <= (due - timezone.now()).total_seconds() <= at_most
+    assert caller.look(operation).status_code == 200
 
 
 def test_r32_unknown_names_are_left_for_those_who_know_them(caller: Caller) -> None:
