@@ -22,6 +22,7 @@ from idempotency.ledger.phases import Phases, phase
 from idempotency.ledger.values import Settlement
 from idempotency.operations.registry import Resolver
 from idempotency.operations.resuming import resume_or_give_up
+from idempotency.operations.settler import temporary_cause
 from idempotency.reconciliation import proof
 from idempotency.reconciliation.findings import Findings
 from idempotency.reconciliation.later import put_off
@@ -135,6 +136,10 @@ def _finish(
     if isinstance(ended, Overtaken):
         return Report(seen.id, "moved", seen.state)
     error = ended.error
+    if temporary_cause(error) is not None:
+        # As for deferred work: what passes by itself, e.g. a full disk, calls nobody and ages no key.
+        put_off(seen.id, answered=False, seen=seen)
+        return Report(seen.id, "unreachable", State.UNKNOWN, f"{type(error).__name__}: {error}")
     why = f"{type(error).__name__}: {error}" if error else "it was answered with a failure"
     put_off(seen.id, answered=True, needs_person=f"It cannot be finished: {why}")
     return Report(seen.id, "needs-person", State.UNKNOWN, str(error or ""))

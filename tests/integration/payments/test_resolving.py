@@ -3,7 +3,9 @@
 import re
 import uuid
 
+import psycopg.errors
 import pytest
+from django.db import OperationalError
 
 from idempotency.admin import audit
 from idempotency.models import Event, Key, Step
@@ -231,3 +233,23 @@ def test_so_is_another_sum_of_deferred_work(
     assert runner.drain() == 1
     assert Event.objects.get(kind="late-news").detail["news"] == "different"
     assert Key.objects.get(deferred=True).needs_person_reason == News.DIFFERENT.sentence
+
+
+def test_a_full_disk_while_a_key_is_finished_calls_nobody(
+    shop: Shop, fake: FakeGateway, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The deferred half has done so from the start: an outage of ours would call a person for each key."""
+    lost(shop, fake)
+
+    def full(**_: object) -> Payment:
+        raise OperationalError("could not extend file") from psycopg.errors.DiskFull()
+
+    with monkeypatch.context() as patched:
+        patched.setattr("payments.services.charging.record_charge", full)
+        settle_unknown()
+    key = Key.objects.get()
+    assert (key.state, key.needs_person_since) == ("unknown", None)
+
+    settle_unknown()
+    assert shop.pay(key="k1").status_code == 201
+    assert len(fake.effects) == 1
