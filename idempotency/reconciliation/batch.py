@@ -10,12 +10,17 @@ from idempotency.ledger import lookups, settlement
 from idempotency.reconciliation.later import put_off
 from idempotency.reconciliation.report import Report
 from idempotency.reconciliation.single import note, reconcile
+from idempotency.resilience import Deadline
 
 logger = logging.getLogger(__name__)
 
+SECONDS = 15.0
+"""After which a batch begins no further key: with one more look-up and its settlement it ends within a task's hard
+limit, also where the other side is slow and yet answers, which opens no breaker."""
+
 
 def run(*, limit: int | None = None, dry_run: bool = False) -> list[Report]:
-    """Reconcile every key whose turn it is, in one bounded batch; return what came of each."""
+    """Reconcile the keys whose turn it is, in a batch that is bounded in number and time; return what came of each."""
     limit = limit or conf.RECONCILE_BATCH
     connection = connections[conf.DATABASE]
     if dry_run:
@@ -23,9 +28,12 @@ def run(*, limit: int | None = None, dry_run: bool = False) -> list[Report]:
     lookups.note_the_dead(connection=connection)
     settlement.lapse(connection=connection, limit=limit)
     reports: list[Report] = []
+    until = Deadline.after(SECONDS)
     # One by one: a reconciler that dies keeps the others from a single key, and no longer than a look-up may take.
     while len(reports) < limit and (key_id := _next()) is not None:
         reports.append(_safely(key_id))
+        if until.expired:
+            break
     return reports
 
 

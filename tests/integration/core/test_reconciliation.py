@@ -419,6 +419,20 @@ def test_r36_unreachable_reads_of_the_error_do_not_stop_the_batch(caller: Caller
         other_side.look_up = original  # type: ignore[method-assign]
 
 
+def test_r36_a_batch_of_slow_look_ups_ends_in_time_and_the_next_one_goes_on(
+    caller: Caller, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    """A task that is killed at its hard limit, again and again, never shows that it is alive."""
+    for number in range(4):
+        other_side.script.append("apply-and-lose")
+        caller.post("/charge/", {"name": f"s{number}"}, key=f"key-{number}")
+    monkeypatch.setattr("idempotency.reconciliation.batch.SECONDS", 0)
+    pass_time(6)
+    assert run() == ["applied"]
+    call_command("idempotency_reconcile", "--all")
+    assert "3 key(s)" in capsys.readouterr().out
+
+
 def test_r38_an_error_that_nobody_had_foreseen_calls_a_person_and_an_outage_does_not(
     caller: Caller, key: str
 ) -> None:
