@@ -5,6 +5,7 @@ once and finds what it looks for. A row that was left processing is finished her
 written down as it really is, and raised (R39).
 """
 
+import logging
 import uuid
 from collections.abc import Iterator
 from datetime import timedelta
@@ -15,6 +16,7 @@ from django.db.models.functions import Now
 
 from idempotency.exceptions import CallError
 from idempotency.operations import heard_of, late_news
+from idempotency.resilience import Deadline
 from idempotency.types import Absent, Applied, LookUp, News, Pending, Rejected, State
 from payments.conf import conf
 from payments.exceptions import RefundTooLarge
@@ -27,11 +29,16 @@ from payments.services.differing import Row, compare, otherwise
 from payments.services.payouts import PAYOUT
 from payments.services.refunding import REFUND
 
+logger = logging.getLogger(__name__)
+
 _MODELS: dict[Kind, type[Row]] = {
     Kind.CHARGE: Payment,
     Kind.REFUND: Refund,
     Kind.PAYOUT: Payout,
 }
+SECONDS = 15.0
+"""After which a turn asks about no further row: it ends within a task's hard limit also where the gateway is slow."""
+
 _STEPS = {Kind.CHARGE: CHARGE, Kind.REFUND: REFUND, Kind.PAYOUT: PAYOUT}
 _OPEN = (State.IN_PROGRESS, State.UNKNOWN)
 
@@ -82,14 +89,22 @@ def follow_up(*, limit: int = 50) -> int:
     Forbids a transaction: each row is read, asked about, and written only if it is still as it was read (R43).
     """
     finished = 0
+    until = Deadline.after(SECONDS)
     for kind, row in _undecided(limit):
+        if until.expired:
+            break
+        if not _take(row):
+            continue
         try:
             said = _retrieve(kind, row)
+            if isinstance(said, Applied | Rejected):
+                finished += _finish_unchanged(row, said)
         except CallError:
-            # Not reached: that is no verdict, and the others would not be reached either.
-            return finished
-        if isinstance(said, Applied | Rejected):
-            finished += _finish_unchanged(row, said)
+            # No verdict, and none on the others: it may be this one only. Where nothing is reached, the breaker opens.
+            continue
+        except Exception:
+            # Whatever is wrong with one of them, the others are asked about.
+            logger.exception("%s cannot be followed up", row)
     return finished
 
 
@@ -216,6 +231,12 @@ def _undecided(limit: int) -> Iterator[tuple[Kind, Row]]:
     for kind, model in _MODELS.items():
         for row in model._default_manager.filter(quiet).order_by("updated_at")[:limit]:
             yield kind, row
+
+
+def _take(row: Row) -> bool:
+    """Put the row behind all others, unless it has changed or somebody else has just done so."""
+    same = type(row)._default_manager.filter(pk=row.pk, version=row.version)
+    return bool(same.filter(updated_at=row.updated_at).update(updated_at=Now()))
 
 
 def _retrieve(kind: Kind, row: Row) -> LookUp:

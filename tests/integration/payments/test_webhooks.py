@@ -7,6 +7,7 @@ import re
 import time
 import uuid
 from collections.abc import Callable
+from datetime import timedelta
 from functools import partial
 from typing import Any
 
@@ -15,6 +16,7 @@ from django.conf import LazySettings
 from django.contrib.auth.models import Group, User
 from django.core.management import call_command
 from django.db import connection
+from django.db.models import F
 from django.test import Client
 from rest_framework.test import APIClient
 
@@ -526,6 +528,45 @@ def test_a_processing_payment_is_finished_by_asking_again(
 
     processing.refresh_from_db()
     assert processing.status == status
+
+
+@pytest.mark.parametrize("trouble", [None, CallFailed("500"), KeyError("amount")])
+def test_what_stays_undecided_keeps_nobody_else_from_being_asked_about(
+    shop: Shop, fake: FakeGateway, monkeypatch: pytest.MonkeyPatch, trouble: Exception | None
+) -> None:
+    for order in range(3):
+        shop.pay(order_id=str(order), source="pm_card_processing")
+    first, _, last = Payment.objects.order_by("created_at")
+    fake.settle(last.gateway_reference or "", succeeded=True)
+    retrieve = fake.retrieve_charge
+
+    def asked(gateway_id: str) -> Any:
+        if trouble is not None and gateway_id == first.gateway_reference:
+            raise trouble
+        return retrieve(gateway_id)
+
+    monkeypatch.setattr(fake, "retrieve_charge", asked)
+    for _ in range(3):
+        Payment.objects.update(updated_at=F("updated_at") - timedelta(minutes=1))
+        services.follow_up(limit=1)
+    last.refresh_from_db()
+    assert last.status == "succeeded"
+
+
+def test_one_undecided_row_is_asked_about_once_by_two_who_follow_up(
+    processing: Payment, fake: FakeGateway, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Payment.objects.update(updated_at="2020-01-01T00:00Z")
+    retrieve, asked = fake.retrieve_charge, []
+
+    def slow(gateway_id: str) -> Any:
+        asked.append(gateway_id)
+        assert services.follow_up() == 0
+        return retrieve(gateway_id)
+
+    monkeypatch.setattr(fake, "retrieve_charge", slow)
+    services.follow_up()
+    assert len(asked) == 1
 
 
 def test_r43_an_answer_about_a_row_that_changed_meanwhile_is_dropped(
