@@ -229,7 +229,7 @@ def test_i5_nothing_depends_on_a_minimum_age(caller: Caller, key: str) -> None:
 
     other_side.script.append(meanwhile)
     assert caller.post("/charge/", {"name": "a"}, key=key).status_code == 201
-    assert [report.decision for report in reports] == ["settled"]
+    assert [report.decision for report in reports] == ["under-way"]
     assert other_side.looked_up == 0
 
 
