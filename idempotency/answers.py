@@ -20,7 +20,7 @@ from idempotency.exceptions import CallError, CallRejected, LedgerUnavailable, M
 from idempotency.http import problem
 from idempotency.http.plain import PlainView
 from idempotency.http.response import UNRENDERABLE, Unrenderable
-from idempotency.ledger import settlement, values
+from idempotency.ledger import lookups, settlement, values
 from idempotency.ledger.acquire import Acquired, Won
 from idempotency.ledger.claim import Claim
 from idempotency.ledger.values import Settlement
@@ -142,7 +142,7 @@ class RequestSettler:
             settlement=self._settlement,
         )
         if wrote:
-            settlement.watch(
+            lookups.watch(
                 connection=claim.phases.connection, key_id=claim.id, after=conf.RECONCILE_EVERY
             )
             self._tell(claim, State.RELEASED, error)

@@ -28,10 +28,10 @@ UNHANDLED_ALARM = """
 """
 
 # Nobody is needed any more, but for what was raised: that is over once a person has seen to it, however the key ends.
-_NEEDED = f"k.needs_person_since IS NOT NULL AND EXISTS ({UNHANDLED_ALARM})"
 NEEDS_NOBODY = f"""
-    needs_person_since = CASE WHEN {_NEEDED} THEN k.needs_person_since END,
-    needs_person_reason = CASE WHEN {_NEEDED} THEN k.needs_person_reason ELSE '' END
+    (needs_person_since, needs_person_reason) = (
+        SELECT CASE WHEN raised THEN k.needs_person_since END, CASE WHEN raised THEN k.needs_person_reason ELSE '' END
+        FROM (SELECT k.needs_person_since IS NOT NULL AND EXISTS ({UNHANDLED_ALARM}) AS raised) AS person)
 """
 
 

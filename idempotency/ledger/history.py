@@ -126,6 +126,7 @@ def late_news(
         detail={"news": news.value, **detail},
         alarming=True,
     )
+    # Whatever its state: one that is in progress keeps the mark as it is settled, until a person has seen to the alarm.
     with connection.cursor() as cursor:
         cursor.execute(
             "UPDATE idempotency_key SET needs_person_since = COALESCE(needs_person_since, clock_timestamp()), "

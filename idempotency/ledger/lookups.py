@@ -15,7 +15,7 @@ from idempotency.ledger.endings import OPEN_SENDER
 from idempotency.ledger.evidence import SenderView, Snapshot, StepView
 from idempotency.ledger.process import ProcessIdentity, current_process
 from idempotency.ledger.values import Identity
-from idempotency.ledger.writing import after_commit
+from idempotency.ledger.writing import after_commit, write
 from idempotency.types import Ending, OpenStep, OutsideResult, State
 
 # -- whose turn it is --------------------------------------------------------------------------------------------------
@@ -254,6 +254,19 @@ FROM (
 WHERE k.id = said.id AND (k.state = 'unknown' OR k.watched)
 RETURNING k.operation, k.needs_person_since >= statement_timestamp(), k.needs_person_reason
 """
+
+
+def watch(*, connection: BaseDatabaseWrapper, key_id: uuid.UUID, after: float) -> bool:
+    """Keep looking for late news about a settled key while one of its senders may still act (R36, R39)."""
+    return write(
+        connection,
+        f"""
+        UPDATE idempotency_key AS k SET watched = true, lookups = 0,
+            next_lookup_at = clock_timestamp() + %(after)s * interval '1 second'
+        WHERE k.id = %(id)s AND EXISTS ({OPEN_SENDER})
+        """,
+        {"id": key_id, "after": after},
+    )
 
 
 def stop_watching(*, connection: BaseDatabaseWrapper, key_id: uuid.UUID, after: float) -> None:

@@ -11,13 +11,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from idempotency.ledger import draft as drafts
 from idempotency.ledger import storable
 from idempotency.ledger.draft import Draft
-from idempotency.ledger.endings import (
-    APPLIED_STEP,
-    NEEDS_NOBODY,
-    OPEN_SENDER,
-    OPEN_STEP,
-    open_step,
-)
+from idempotency.ledger.endings import APPLIED_STEP, NEEDS_NOBODY, OPEN_STEP, open_step
 from idempotency.ledger.values import NOTHING_NEW, SET_ABOUT, About, Settlement
 from idempotency.ledger.writing import (
     SETTLED,
@@ -292,16 +286,3 @@ def take_over(
         )
         row = cursor.fetchone()
     return row[0] if row else None
-
-
-def watch(*, connection: BaseDatabaseWrapper, key_id: uuid.UUID, after: float) -> bool:
-    """Keep looking for late news about a settled key while one of its senders may still act (R36, R39)."""
-    return write(
-        connection,
-        f"""
-        UPDATE idempotency_key AS k SET watched = true, lookups = 0,
-            next_lookup_at = clock_timestamp() + %(after)s * interval '1 second'
-        WHERE k.id = %(id)s AND EXISTS ({OPEN_SENDER})
-        """,
-        {"id": key_id, "after": after},
-    )

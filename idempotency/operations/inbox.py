@@ -19,7 +19,7 @@ from idempotency import telemetry
 from idempotency.conf import conf
 from idempotency.exceptions import MessageRefused, Misuse
 from idempotency.execution import settling
-from idempotency.ledger import acquire, settlement, storable, values
+from idempotency.ledger import acquire, lookups, settlement, storable, values
 from idempotency.ledger.claim import Claim
 from idempotency.ledger.phases import Phases
 from idempotency.operations import wake
@@ -204,7 +204,7 @@ class _MessageSettler:
             settlement=self._settlement,
         )
         if wrote:
-            settlement.watch(
+            lookups.watch(
                 connection=claim.phases.connection, key_id=claim.id, after=conf.RECONCILE_EVERY
             )
         return wrote

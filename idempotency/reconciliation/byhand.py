@@ -171,7 +171,7 @@ def _close_as_not_done(seen: Snapshot, resolver: Resolver, settled: Settlement) 
             refusal=True,
             over_open=True,
         )
-        settlement.watch(connection=phases.connection, key_id=seen.id, after=conf.RECONCILE_EVERY)
+        lookups.watch(connection=phases.connection, key_id=seen.id, after=conf.RECONCILE_EVERY)
         resolver.ended(claim=claim, state=State.COMPLETED, error=verdict)
         phases.commit()
     finally:

@@ -14,7 +14,7 @@ from idempotency.clock import SYSTEM
 from idempotency.conf import conf
 from idempotency.execution import Overtaken, Settled, execute
 from idempotency.http.plain import PlainView
-from idempotency.ledger import settlement
+from idempotency.ledger import lookups, settlement
 from idempotency.ledger.acquire import Won
 from idempotency.ledger.claim import Claim
 from idempotency.ledger.evidence import Snapshot
@@ -83,7 +83,7 @@ def _release(
         ):
             phases.roll_back()
             return Report(seen.id, "moved", seen.state)
-        settlement.watch(connection=phases.connection, key_id=seen.id, after=conf.RECONCILE_EVERY)
+        lookups.watch(connection=phases.connection, key_id=seen.id, after=conf.RECONCILE_EVERY)
         if resolver is not None:
             resolver.ended(claim=claim, state=State.RELEASED, error=None)
         phases.commit()

@@ -28,11 +28,9 @@ _SETTLED_NOTHING = frozenset({"not-yet", "pending", "unreachable", "needs-person
 def reconcile(*, key_id: uuid.UUID, by: str = RECONCILER) -> Report:
     """Find out what happened to one key and settle it if that is known."""
     connection = connections[conf.DATABASE]
-    seen = lookups.snapshot(connection=connection, key_id=key_id)
     # Where nobody sweeps, whoever asks about one key finds it as it really is, too.
-    if seen is not None and seen.state is State.IN_PROGRESS:
-        settlement.lapse(connection=connection, limit=1, key_id=key_id)
-        seen = lookups.snapshot(connection=connection, key_id=key_id)
+    settlement.lapse(connection=connection, limit=1, key_id=key_id)
+    seen = lookups.snapshot(connection=connection, key_id=key_id)
     if seen is None:
         return Report(key_id, "moved", None)
     operation = seen.identity.operation
