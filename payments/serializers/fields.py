@@ -8,7 +8,13 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 from rest_framework.exceptions import ValidationError
 
-from payments.money import MAX_AMOUNT, PAYABLE, looks_like_card_number
+from payments.money import (
+    COUNTED_OTHERWISE,
+    DIGITS,
+    MAX_AMOUNT,
+    PAYABLE,
+    looks_like_card_number,
+)
 
 SOURCES = """A token of the gateway, never a card number. In the sandbox:
 
@@ -186,8 +192,10 @@ class Currency(serializers.Field[str, Any, str, Any]):
     """An upper-case code of ISO 4217, of a currency whose minor unit the gateway counts in, too."""
 
     def to_internal_value(self, data: Any) -> str:
-        if not isinstance(data, str) or data not in PAYABLE:
+        if not isinstance(data, str) or data not in DIGITS:
             raise ValidationError("An upper-case ISO 4217 code is wanted, e.g. UAH.")
+        if data in COUNTED_OTHERWISE:
+            raise ValidationError(f"No payment is made in {data}: its minor unit is not agreed on.")
         return data
 
     def to_representation(self, value: str) -> str:
