@@ -27,7 +27,7 @@ from idempotency.exceptions import LedgerUnavailable, Misuse
 from idempotency.execution import Ended, Free, Overtaken, Settled, Unknown, execute
 from idempotency.faultpoints import asked_for
 from idempotency.http import problem
-from idempotency.ledger import acquire, values
+from idempotency.ledger import acquire, owed, values
 from idempotency.ledger.claim import Claim, current_claim
 from idempotency.ledger.draft import Origin
 from idempotency.ledger.phases import Phases
@@ -134,6 +134,7 @@ class _Exchange:
         self._began = SYSTEM.now()
 
     def answer(self) -> HttpResponseBase:
+        owed.pay()
         key = http.header.read_key(request=self._request, required=self._config.required)
         self._identity = values.Identity(
             scope=http.scope.scope_of(request=self._request, scope=self._config.scope),

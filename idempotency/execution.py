@@ -26,6 +26,7 @@ from idempotency.exceptions import CallUnknown, Fenced, LedgerUnavailable
 from idempotency.faultpoints import reach
 from idempotency.ledger import queries, settlement
 from idempotency.ledger.claim import Claim, claim_scope
+from idempotency.ledger.owed import Owed, owe
 
 T = TypeVar("T")
 T_contra = TypeVar("T_contra", contravariant=True)
@@ -271,6 +272,8 @@ def _recover(
         return _recover_called(claim, settler, error, verdict)
     except Error:
         claim.phases.abandon()
+        if claim.last_ending is not None:
+            owe(Owed(claim.id, claim.token, *claim.last_ending))
         return Unknown(error) if unsure else Free(error)
 
 

@@ -19,7 +19,7 @@ from idempotency import telemetry
 from idempotency.conf import conf
 from idempotency.exceptions import MessageRefused, Misuse
 from idempotency.execution import settling
-from idempotency.ledger import acquire, lookups, settlement, storable, values
+from idempotency.ledger import acquire, lookups, owed, settlement, storable, values
 from idempotency.ledger.claim import Claim
 from idempotency.ledger.phases import Phases
 from idempotency.operations import wake
@@ -67,6 +67,7 @@ def consume(
             "A message needs a source of 1 to 200 and an id of 1 to 255 characters of text."
         )
     identity = values.Identity(scope=source, operation=operation, key=message_id)
+    owed.pay()
     phases = Phases(using=conf.DATABASE)
     try:
         phases.open()

@@ -21,7 +21,7 @@ from idempotency.clock import SYSTEM
 from idempotency.conf import conf
 from idempotency.exceptions import IdempotencyError
 from idempotency.execution import Ended, Overtaken, execute
-from idempotency.ledger import due, queries
+from idempotency.ledger import due, owed, queries
 from idempotency.ledger.acquire import Won
 from idempotency.ledger.claim import Claim
 from idempotency.ledger.due import Work
@@ -62,6 +62,7 @@ def run(*, key_id: uuid.UUID | None = None) -> Ended | None:
 
     A second message about the same work finds the lease, and leaves.
     """
+    owed.pay()
     began = SYSTEM.now()
     able, refused = _able_and_refused()
     connection = connections[conf.DATABASE]

@@ -6,7 +6,7 @@ import uuid
 from django.db import Error, connections
 
 from idempotency.conf import conf
-from idempotency.ledger import lookups, settlement
+from idempotency.ledger import lookups, owed, settlement
 from idempotency.reconciliation.later import put_off
 from idempotency.reconciliation.report import Report
 from idempotency.reconciliation.single import note, reconcile
@@ -25,6 +25,7 @@ def run(*, limit: int | None = None, dry_run: bool = False) -> list[Report]:
     connection = connections[conf.DATABASE]
     if dry_run:
         return [_dry(key_id) for key_id in lookups.due(connection=connection, limit=limit)]
+    owed.pay()
     lookups.note_the_dead(connection=connection)
     settlement.lapse(connection=connection, limit=limit)
     reports: list[Report] = []

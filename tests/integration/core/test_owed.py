@@ -1,0 +1,212 @@
+"""A call ends while the database is gone, and its process lives on: its word is not lost (R19, R22)."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import psycopg
+import pytest
+from django.db import connection
+
+from idempotency import reconciliation
+from idempotency.clock import Clock
+from idempotency.exceptions import CallFailed, CallRejected
+from idempotency.ledger import owed
+from idempotency.ledger.journal import OpenSender, StepEnding
+from idempotency.models import Event, Key, Sender
+from idempotency.operations import inbox, runner
+from idempotency.testing import pass_time
+from idempotency.types import Absent, Ending
+from tests.integration.core.conftest import Caller
+from tests.support.host import other_side
+from tests.support.outage import Outage
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def outage() -> Iterator[Outage]:
+    outage = Outage()
+    yield outage
+    outage.end()
+
+
+@pytest.fixture(autouse=True)
+def clock(monkeypatch: pytest.MonkeyPatch) -> "Hand":
+    """Give this process nothing that it owes, and a clock that the test moves."""
+    hand = Hand()
+    owing = owed.Owing(clock=Clock(now=lambda: hand.at))
+    monkeypatch.setattr("idempotency.execution.owe", owing.owe)
+    monkeypatch.setattr("idempotency.ledger.owed.pay", owing.pay)
+    return hand
+
+
+class Hand:
+    at = 1_000.0
+
+
+def lose_the_word(caller: Caller, outage: Outage, key: str, ends: Any, *, path: str) -> Any:
+    """Charge; the database goes while the call is under way, and comes back when its caller has been told."""
+
+    def does() -> None:
+        outage.begin()
+        if isinstance(ends, BaseException):
+            raise ends
+
+    other_side.script.append(does)
+    answer = caller.post(path, {"name": "a"}, key=key)
+    outage.end()
+    return answer
+
+
+def let_lapse() -> None:
+    pass_time(100)
+    reconciliation.run()
+    pass_time(100)
+    reconciliation.run()
+
+
+ENDS = [
+    (None, "applied", "completed", 201),
+    (CallRejected("no", code="card_declined"), "rejected", "completed", 409),
+    (CallFailed("down"), "not_sent", "released", 201),
+]
+
+
+@pytest.mark.parametrize("path", ["/charge/", "/charge-unkeyed/"])
+@pytest.mark.parametrize(("ends", "ending", "state", "status"), ENDS)
+def test_r19_the_next_request_writes_it(
+    caller: Caller,
+    outage: Outage,
+    key: str,
+    path: str,
+    ends: Any,
+    ending: str,
+    state: str,
+    status: int,
+) -> None:
+    answer = lose_the_word(caller, outage, key, ends, path=path)
+    assert (answer.status_code, answer.json()["code"]) == (504, "outcome-unknown")
+    assert Sender.objects.get().ending is None
+
+    assert caller.post("/local/", {"name": "other"}, key="another").status_code == 201
+
+    assert Sender.objects.get().ending == ending
+    let_lapse()
+    row = Key.objects.get(key=key)
+    assert (row.state, row.needs_person_since) == (state, None)
+    assert caller.post(path, {"name": "a"}, key=key).status_code == status
+    assert len(other_side.effects) == (1 if status == 201 else 0)
+
+
+def test_r19_without_it_an_unkeyed_side_needs_a_person(
+    caller: Caller, outage: Outage, key: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What it is for: the process lives, so that nothing but its own word can tell."""
+    monkeypatch.setattr("idempotency.execution.owe", lambda owed: None)
+    lose_the_word(caller, outage, key, CallFailed("down"), path="/charge-unkeyed/")
+    let_lapse()
+    row = Key.objects.get(key=key)
+    assert (row.state, row.needs_person_since is None) == ("unknown", False)
+
+
+def in_a_message() -> None:
+    with inbox.consume("bank", "m-1", operation="test.message"):
+        pass
+
+
+@pytest.mark.parametrize("work", [runner.run, reconciliation.run, in_a_message])
+def test_r19_so_does_whatever_this_process_does_next(
+    caller: Caller, outage: Outage, key: str, work: Callable[[], object]
+) -> None:
+    lose_the_word(caller, outage, key, CallFailed("down"), path="/charge-unkeyed/")
+    work()
+    assert Sender.objects.get().ending == "not_sent"
+
+
+def test_r19_while_the_database_is_gone_it_is_tried_once_a_second(
+    caller: Caller, outage: Outage, key: str, clock: Hand
+) -> None:
+    lose_the_word(caller, outage, key, CallFailed("down"), path="/charge/")
+    outage.begin()
+    assert caller.post("/local/", {"name": "b"}, key="b").status_code == 503
+    outage.end()
+    assert caller.post("/local/", {"name": "b"}, key="b").status_code == 201
+    assert Sender.objects.get().ending is None
+    clock.at += 1
+    assert caller.post("/keyless/").status_code == 201
+    assert Sender.objects.get().ending == "not_sent"
+
+
+def test_r19_a_key_that_somebody_else_writes_is_waited_for_briefly(
+    caller: Caller, outage: Outage, key: str, clock: Hand, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(owed, "_LOCKS", "20ms")
+    lose_the_word(caller, outage, key, CallFailed("down"), path="/charge/")
+    with psycopg.connect(**_elsewhere()) as holds:
+        holds.execute("SELECT 1 FROM idempotency_key FOR UPDATE")
+        assert caller.post("/keyless/").status_code == 201
+        assert Sender.objects.get().ending is None
+    clock.at += 1
+    caller.post("/keyless/")
+    assert Sender.objects.get().ending == "not_sent"
+
+
+def test_r39_what_it_proves_of_a_key_that_was_released_meanwhile_is_late_news(
+    caller: Caller, outage: Outage, key: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The other side says that nothing is there, and the process comes back to say that there is."""
+    lose_the_word(caller, outage, key, None, path="/charge/")
+    other_side.lookup = Absent()
+    with monkeypatch.context() as unpaid:
+        unpaid.setattr("idempotency.ledger.owed.pay", lambda: None)
+        let_lapse()
+    row = Key.objects.get()
+    assert (row.state, row.watched) == ("released", True)
+    in_a_message()
+    assert Sender.objects.get().ending == "applied"
+    assert Event.objects.filter(key_id=row.id, kind="late-news").count() == 1
+
+
+def test_what_can_never_be_written_is_dropped_and_logged(
+    caller: Caller, outage: Outage, key: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    owing = owed.Owing()
+    sender = OpenSender(1, 1, "key", b"", keyed=True)
+    row_id = "not an id"
+    owing.owe(owed.Owed(row_id, 1, sender, StepEnding(Ending.NOT_SENT, 0)))  # type: ignore[arg-type]
+    owing.pay()
+    assert "cannot be written" in caplog.text
+    caplog.clear()
+    owing.pay()
+    assert not caplog.records
+
+
+def test_the_log_says_what_only_this_process_knows(
+    caller: Caller, outage: Outage, key: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    lose_the_word(caller, outage, key, None, path="/charge/")
+    reference = f"ref-{other_side.effects[0][:8]}"
+    assert [r.levelname for r in caplog.records if reference in r.getMessage()] == ["ERROR"]
+
+
+def test_a_child_process_owes_nothing_of_its_parents() -> None:
+    owing = owed.Owing()
+    owing.owe(
+        owed.Owed(None, 1, OpenSender(1, 1, "", b"", keyed=True), StepEnding(Ending.NOT_SENT, 0))  # type: ignore[arg-type]
+    )
+    owing._paying.acquire()
+    owing.forget()
+    assert owing._paying.acquire(blocking=False)
+    assert not owing._owed
+
+
+def _elsewhere() -> dict[str, Any]:
+    at = connection.settings_dict
+    names = {
+        "HOST": "host",
+        "PORT": "port",
+        "USER": "user",
+        "PASSWORD": "password",
+        "NAME": "dbname",
+    }
+    return {names[name]: at[name] for name in names}

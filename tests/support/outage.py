@@ -1,0 +1,38 @@
+"""A database that is gone for a while, and comes back."""
+
+from typing import Any
+
+import psycopg
+from django.db import connection
+
+
+class Outage:
+    """Lets nobody in to the test's database, and throws out who is in, until it is told to end."""
+
+    def begin(self) -> None:
+        with _elsewhere() as other:
+            other.execute(f'ALTER DATABASE "{_name()}" ALLOW_CONNECTIONS false')
+            inside = "SELECT pid FROM pg_stat_activity WHERE datname = %s"
+            while rows := other.execute(inside, [_name()]).fetchall():
+                for (pid,) in rows:
+                    other.execute("SELECT pg_terminate_backend(%s)", [pid])
+
+    def end(self) -> None:
+        with _elsewhere() as other:
+            other.execute(f'ALTER DATABASE "{_name()}" ALLOW_CONNECTIONS true')
+
+
+def _name() -> str:
+    return str(connection.settings_dict["NAME"])
+
+
+def _elsewhere() -> "psycopg.Connection[tuple[Any, ...]]":
+    at = connection.settings_dict
+    return psycopg.connect(
+        host=at["HOST"],
+        port=at["PORT"],
+        user=at["USER"],
+        password=at["PASSWORD"],
+        dbname="postgres",
+        autocommit=True,
+    )
