@@ -2,10 +2,11 @@
 
 A process that lives on is never proven dead, so an ending that it alone knows would leave its step open for as long as
 it lives, and call a person about a call whose answer had arrived. It is kept in memory until the database is back, and
-written by the next piece of work that this process begins. It dies with the process, and a dead process can be proven
-dead.
+written by the next piece of work that this process begins, or at its orderly end. Otherwise it dies with the process,
+which can then be proven dead where that is on the same machine.
 """
 
+import atexit
 import logging
 import os
 import threading
@@ -68,7 +69,7 @@ class Owing:
             return
         try:
             if self._clock.now() >= self._not_before:
-                self._pay()
+                self._write_all()
         finally:
             self._paying.release()
 
@@ -77,7 +78,7 @@ class Owing:
         self._owed.clear()
         self._paying = threading.Lock()
 
-    def _pay(self) -> None:
+    def _write_all(self) -> None:
         for _ in range(len(self._owed)):
             owed = self._owed.popleft()
             try:
@@ -105,5 +106,6 @@ def _write(owed: Owed) -> None:
 
 _PROCESS = Owing()
 owe, pay = _PROCESS.owe, _PROCESS.pay
+atexit.register(pay)
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_PROCESS.forget)

@@ -1,5 +1,9 @@
 """A call ends while the database is gone, and its process lives on: its word is not lost (R19, R22)."""
 
+import os
+import pickle
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -165,6 +169,27 @@ def test_r39_what_it_proves_of_a_key_that_was_released_meanwhile_is_late_news(
     in_a_message()
     assert Sender.objects.get().ending == "applied"
     assert Event.objects.filter(key_id=row.id, kind="late-news").count() == 1
+
+
+def test_r19_a_process_that_ends_in_good_order_writes_it_before(
+    caller: Caller,
+    outage: Outage,
+    key: str,
+    monkeypatch: pytest.MonkeyPatch,
+    stack_database_url: str,
+) -> None:
+    """Its death might be on a machine of which nobody here can prove it."""
+    kept: list[owed.Owed] = []
+    monkeypatch.setattr("idempotency.execution.owe", kept.append)
+    lose_the_word(caller, outage, key, CallFailed("down"), path="/charge-unkeyed/")
+    code = "import django, pickle, sys; django.setup(); from idempotency.ledger import owed; "
+    code += "owed.owe(pickle.load(sys.stdin.buffer))"
+    environment = os.environ | {"DATABASE_URL": stack_database_url, "DEBUG": "1"}
+    environment |= {"DJANGO_SETTINGS_MODULE": "project.settings"}
+    subprocess.run(
+        [sys.executable, "-c", code], input=pickle.dumps(kept[0]), env=environment, check=True
+    )
+    assert Sender.objects.get().ending == "not_sent"
 
 
 def test_what_can_never_be_written_is_dropped_and_logged(
