@@ -12,6 +12,7 @@ takes about 33 GB. The console's pages are measured by `benchmarks.console`.
 import argparse
 import json
 import random
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -55,19 +56,24 @@ def main() -> None:
     parser.add_argument("--write", action="store_true", help="renew the page in results/")
     options = parser.parse_args()
     with servers.postgres() as postgres, servers.store() as store:
-        found = measure(options.rows, options.rounds, postgres, store)
+        for found in measure(options.rows, options.rounds, postgres, store):
+            print(keep(found, write=options.write), flush=True)
+
+
+def keep(found: Figures, *, write: bool) -> str:
+    """Return the page with what was measured so far, written to `results/` where asked to."""
     kept = RESULTS / "ledger.json"
     runs = json.loads(kept.read_text()) if kept.exists() else {}
-    runs[str(options.rows)] = summary(found)
+    runs[str(found.rows)] = summary(found)
     page = ledger_page.page(runs)
-    print(page)
-    if options.write:
+    if write:
         kept.write_text(json.dumps(runs, indent=1) + "\n")
         (RESULTS / "ledger.md").write_text(page)
+    return page
 
 
-def measure(rows: int, rounds: int, postgres: Postgres, store: Store) -> Figures:
-    """Fill, then measure."""
+def measure(rows: int, rounds: int, postgres: Postgres, store: Store) -> Iterator[Figures]:
+    """Fill, then measure; the figures come twice, before the day that takes longest and after it."""
     full = servers.new_database(postgres.url, "full")
     empty = servers.new_database(postgres.url, "empty")
     found = Figures(rows)
@@ -84,8 +90,9 @@ def measure(rows: int, rounds: int, postgres: Postgres, store: Store) -> Figures
         found.filled = filling.size(connection)
         _sizes(found, rounds, ours, none)
         _purge(found, rounds, ours, sweeper, connection)
+        yield found
         found.day = filling.day(connection, rows, sweeper)
-    return found
+        yield found
 
 
 def _sizes(found: Figures, rounds: int, ours: Subject, none: Subject) -> None:

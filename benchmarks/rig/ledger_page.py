@@ -40,7 +40,7 @@ def _line(run: dict[str, Any]) -> list[object]:
         _ratio(run["replay"], run["replay_empty"]),
         _ratio(run["purging"], run["calm"]),
         f"{run['purged'] / run['purge_seconds']:.0f}",
-        f"{run['day']['after'] / run['day']['before']:.3f}",
+        f"{run['day']['after'] / run['day']['before']:.3f}" if run["day"] else "not measured",
     ]
 
 
