@@ -4,13 +4,16 @@ All of it can also run without Celery: `manage.py idempotency_wake --run`, `idem
 """
 
 import uuid
+from typing import Any
 
 try:
     from celery import shared_task
+    from celery.signals import worker_process_shutdown
 except ImportError as error:
     raise ImportError("the Celery tasks need Celery: install the extra `celery`") from error
 
 from idempotency import reconciliation
+from idempotency.ledger import owed
 from idempotency.ledger.purge import purge as purge_expired
 from idempotency.operations import heartbeat, runner
 from idempotency.operations import wake as waking
@@ -45,3 +48,9 @@ def purge() -> None:
     with heartbeat.turn(name="purge") as detail:
         purged = purge_expired()
         detail |= {"answers": purged.answers, "keys": purged.keys}
+
+
+@worker_process_shutdown.connect
+def write_what_is_owed(**_: Any) -> None:
+    """Write what a pool process owes before it ends: it ends without `atexit`."""
+    owed.pay()

@@ -14,7 +14,7 @@ import uuid
 from collections import deque
 from dataclasses import dataclass
 
-from django.db import Error, InterfaceError, OperationalError
+from django.db import DataError, Error, IntegrityError, connections
 
 from idempotency.clock import SYSTEM, Clock
 from idempotency.conf import conf
@@ -64,8 +64,13 @@ class Owing:
         self._owed.append(owed)
 
     def pay(self) -> None:
-        """Write what is owed if there is something and the database takes it; what goes wrong waits for a next time."""
-        if not self._owed or not self._paying.acquire(blocking=False):
+        """Write what is owed if there is something and the database takes it; what goes wrong waits for a next time.
+
+        So does all of it where the caller has a transaction open: it would be undone with that.
+        """
+        if not self._owed or connections[conf.DATABASE].in_atomic_block:
+            return
+        if not self._paying.acquire(blocking=False):
             return
         try:
             if self._clock.now() >= self._not_before:
@@ -83,12 +88,17 @@ class Owing:
             owed = self._owed.popleft()
             try:
                 _write(owed)
-            except (OperationalError, InterfaceError):
+            except (DataError, IntegrityError):
+                logger.exception("Key %s: the ending of its call cannot be written", owed.key_id)
+            except BaseException as error:
+                # Whatever else stood in the way says nothing against the ending: an outage, a server that takes no
+                # writes, the end of this thread's work.
                 self._owed.append(owed)
                 self._not_before = self._clock.now() + _PAUSE
+                if not isinstance(error, Error):
+                    raise
+                logger.warning("Key %s: the ending of its call waits: %s", owed.key_id, error)
                 return
-            except Error:
-                logger.exception("Key %s: the ending of its call cannot be written", owed.key_id)
 
 
 def _write(owed: Owed) -> None:

@@ -1,5 +1,7 @@
-"""A database that is gone for a while, and comes back."""
+"""A database that is gone for a while, or takes no writes, and comes back."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import psycopg
@@ -20,6 +22,19 @@ class Outage:
     def end(self) -> None:
         with _elsewhere() as other:
             other.execute(f'ALTER DATABASE "{_name()}" ALLOW_CONNECTIONS true')
+
+    @contextmanager
+    def read_only(self) -> Iterator[None]:
+        """Let it take no writes from this thread, as a standby would."""
+        read_only = f'ALTER DATABASE "{_name()}" SET default_transaction_read_only = {{}}'
+        with _elsewhere() as other:
+            other.execute(read_only.format("on"))
+            connection.close()
+            try:
+                yield
+            finally:
+                other.execute(read_only.format("off"))
+                connection.close()
 
 
 def _name() -> str:

@@ -6,8 +6,9 @@ import re
 import pytest
 from django.db import connection
 
-from idempotency.models import Heartbeat, Key, Operation
+from idempotency.models import Heartbeat, Key, Operation, Sender
 from tests.faults.operations.conftest import key_of, let_lapse, let_look_up, marks, promise, work_of
+from tests.support.outage import Outage
 from tests.support.stack import Stack
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(150), pytest.mark.sampled(2)]
@@ -71,6 +72,30 @@ def test_a_worker_killed_around_the_effect(
 
 def _sent(stack: Stack) -> bool:
     return any(each["path"] == "/v1/payouts" for each in stack.simulate("GET", "/_sim/requests"))
+
+
+def test_r19_a_worker_stopped_in_good_order_writes_the_endings_that_it_owes(stack: Stack) -> None:
+    """Its pool processes end without `atexit`, and elsewhere their deaths may never be proven."""
+    stack.start("simulator", "web", "worker")
+    stack.simulate(
+        "POST",
+        "/_sim/faults",
+        {"path": "/v1/payouts", "kind": "slow_after", "seconds": 2, "times": 1},
+    )
+    outage = Outage()
+    try:
+        stack.post("/api/payouts/", PAYOUT, key="k1")
+        stack.wait_until(lambda: _sent(stack), "the request is on its way")
+        outage.begin()
+        kept = "kept in this process"
+        stack.wait_until(lambda: kept in stack.logs("worker"), "the answer has come")
+    finally:
+        outage.end()
+        connection.close()
+    sent = Sender.objects.filter(step__name="payout")
+    assert sent.get().ending is None
+    stack.stop("worker")
+    assert sent.get().ending == "applied"
 
 
 def test_r33_a_worker_stopped_in_good_order_ends_its_run(stack: Stack) -> None:

@@ -2,6 +2,7 @@
 
 import os
 import pickle
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -9,11 +10,11 @@ from typing import Any
 
 import psycopg
 import pytest
-from django.db import connection
+from django.db import connection, transaction
 
 from idempotency import reconciliation
 from idempotency.clock import Clock
-from idempotency.exceptions import CallFailed, CallRejected
+from idempotency.exceptions import CallFailed, CallRejected, Misuse
 from idempotency.ledger import owed
 from idempotency.ledger.journal import OpenSender, StepEnding
 from idempotency.models import Event, Key, Sender
@@ -152,6 +153,48 @@ def test_r19_a_key_that_somebody_else_writes_is_waited_for_briefly(
         assert Sender.objects.get().ending is None
     clock.at += 1
     caller.post("/keyless/")
+    assert Sender.objects.get().ending == "not_sent"
+
+
+def test_r19_a_server_that_takes_no_writes_loses_none(
+    caller: Caller, outage: Outage, key: str, clock: Hand
+) -> None:
+    """PostgreSQL says so by an internal error, not by an operational one."""
+    lose_the_word(caller, outage, key, CallFailed("down"), path="/charge-unkeyed/")
+    with outage.read_only():
+        assert caller.post("/local/", {"name": "b"}, key="b").status_code == 503
+    clock.at += 1
+    caller.post("/keyless/")
+    assert Sender.objects.get().ending == "not_sent"
+
+
+def test_r19_none_is_lost_to_a_hosts_open_transaction(
+    caller: Caller, outage: Outage, key: str
+) -> None:
+    lose_the_word(caller, outage, key, CallFailed("down"), path="/charge-unkeyed/")
+    with transaction.atomic(), pytest.raises(Misuse):
+        in_a_message()
+    in_a_message()
+    assert Sender.objects.get().ending == "not_sent"
+
+
+def test_r19_none_is_lost_to_a_process_that_is_told_to_stop_and_goes_on(
+    caller: Caller, outage: Outage, key: str, clock: Hand
+) -> None:
+    """A time limit or a worker's shutdown raises wherever the thread is: here while it waits for a lock."""
+    lose_the_word(caller, outage, key, CallFailed("down"), path="/charge-unkeyed/")
+    before = signal.signal(signal.SIGALRM, lambda *_: sys.exit())
+    try:
+        with psycopg.connect(**_elsewhere()) as holds:
+            holds.execute("SELECT 1 FROM idempotency_key FOR UPDATE")
+            signal.setitimer(signal.ITIMER_REAL, 0.1)
+            with pytest.raises(SystemExit):
+                in_a_message()
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    clock.at += 1
+    in_a_message()
     assert Sender.objects.get().ending == "not_sent"
 
 
