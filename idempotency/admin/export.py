@@ -1,6 +1,7 @@
 """A list as CSV: streamed, without bodies, and harmless when a spreadsheet opens it."""
 
 import csv
+import re
 from collections.abc import Iterator
 from datetime import datetime
 from typing import Any
@@ -36,9 +37,9 @@ _COLUMNS = {
 }
 _FIELDS = [field for field, _ in _COLUMNS.values()]
 _FOREIGN = [foreign for _, foreign in _COLUMNS.values()]
-# What a spreadsheet would take for a formula, also behind a tab or a line break (OWASP, CSV injection).
-_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
-
+# Where a spreadsheet would begin a formula (OWASP, CSV injection): also behind what it takes for the end of a cell,
+# which is a semicolon where the comma is the decimal mark, and with the full-width signs of East Asian keyboards.
+_FORMULA = re.compile(r"(^|[;\t\r\n])(?=\s*[=+\-@\uff1d\uff0b\uff0d\uff20])")
 
 _BLOCK = 2_000
 
@@ -80,6 +81,5 @@ def _lines(keys: QuerySet[Key]) -> Iterator[str]:
 def _cell(value: Any, foreign: bool) -> Any:
     """Return what is written; what an outsider chose is made harmless."""
     if foreign:
-        text = mask(str(value))
-        return f"'{text}" if text.startswith(_FORMULA) else text
+        return _FORMULA.sub(r"\1'", mask(str(value)))
     return value.isoformat(timespec="milliseconds") if isinstance(value, datetime) else value

@@ -28,11 +28,13 @@ _LAST_PART = re.compile(r"[^/]+(?=/*$)")
 def keys_for(term: str) -> list[uuid.UUID]:
     """Return the ids of the keys that the text is an exact name of."""
     # What no column can hold, e.g. a byte of a terminal that is no UTF-8, is nobody's name.
-    text = storable.text(term).strip().strip('"')
-    found = _called(text)
-    # "order 881" and "#881": what is said on the telephone. It may also be a reference with a space in it.
-    plain = text.split()[-1].lstrip("#") if text.split() else ""
-    return found if plain in ("", text) else list(dict.fromkeys([*found, *_called(plain)]))
+    text = storable.text(term).strip()
+    bare = text.strip('"')
+    # "order 881" and "#881": what is said on the telephone. It may also be a reference with a space in it, and a key
+    # may have quotes of its own.
+    plain = bare.split()[-1].lstrip("#") if bare.split() else ""
+    said = dict.fromkeys(name for name in (text, bare, plain) if name)
+    return list(dict.fromkeys(key for name in said for key in _called(name)))
 
 
 def _called(text: str) -> list[uuid.UUID]:

@@ -28,6 +28,26 @@ def test_what_looks_like_a_formula_is_text(login: Login, start: str) -> None:
     assert row["reference"].startswith("'")
 
 
+@pytest.mark.parametrize(
+    ("value", "written"),
+    [
+        ("881;=HYPERLINK(1)", "881;'=HYPERLINK(1)"),
+        ("881; +1", "881;' +1"),
+        ("881\n=1", "881\n'=1"),
+        ("881\t@A1", "881\t'@A1"),
+        ("\uff1d1", "'\uff1d1"),
+        (" =1", "' =1"),
+        ("881-b=c", "881-b=c"),
+    ],
+)
+def test_a_formula_in_the_middle_of_a_value_is_text_where_a_cell_could_begin(
+    login: Login, value: str, written: str
+) -> None:
+    make_key(state=State.COMPLETED, reference=value)
+    (row,) = rows_of(login)
+    assert row["reference"] == written
+
+
 def test_no_value_of_a_body_and_no_card_number_leaves(login: Login) -> None:
     key = make_key(state=State.COMPLETED, key="4242424242424242")
     make_step(key)

@@ -46,6 +46,15 @@ def test_a_key_is_found_by_what_the_api_told_the_caller(login: Login) -> None:
         assert str(key.pk) in client.get(KEYS, {"q": str(ref)}).content.decode()
 
 
+@pytest.mark.parametrize("name", ['"quoted"', 'open"', '"', "#881", "a/b/", "%_\\'", "=1+1"])
+def test_a_key_is_found_by_whatever_it_is_made_of(login: Login, name: str) -> None:
+    key = make_key(key=name)
+    other = make_key(key="another")
+    page = login("support").get(KEYS, {"q": name}).content.decode()
+    assert str(key.pk) in page
+    assert str(other.pk) not in page
+
+
 def test_both_keys_of_an_order_are_found(login: Login) -> None:
     keys = [make_key(state=State.COMPLETED, reference="881") for _ in range(2)]
     page = login("support").get(KEYS, {"q": "881"}).content.decode()
