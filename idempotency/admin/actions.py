@@ -46,7 +46,7 @@ class Action:
 # -- ask ---------------------------------------------------------------------------------------------------------------
 
 _DECISIONS = {
-    "applied": "It happened. The key is settled as the request itself would have done.",
+    "applied": "The other side has accepted it. The key is settled as the request itself would have done.",
     "rejected": "The other side refused it, and nothing happened. The key is settled so.",
     "not-applied": "It did not happen. Nothing was charged.",
     "not-done": "It is closed as not done, and watched: the other side could still carry out a late send.",
@@ -54,7 +54,7 @@ _DECISIONS = {
     "pending": "The other side knows it and has not decided yet. It is asked again by itself.",
     "unreachable": "The other side could not be reached, which says nothing either way. It is asked again by itself.",
     "needs-person": "The other side’s answer proves too little: a person has to decide.",
-    "unfinished": "The work is not done: a part of it happened and another did not. Nothing was settled.",
+    "unfinished": "The work is not done: a part of it was accepted and another was not. Nothing was settled.",
     "moved": "Somebody or something else settled it in the same moment.",
     "settled": "It is settled already.",
     "under-way": "It is under way: there is nothing to ask about yet.",

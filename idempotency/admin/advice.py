@@ -71,9 +71,10 @@ ADVICE = {
     Situation.UNFINISHED: Advice(
         "half done",
         "warn",
-        "Something of it has happened at the other side, and the rest has not followed yet: our own books, or a later "
-        "step. The timeline says which part it was.",
-        "It is partly done, and the rest follows by itself. Please do not send it again under another key.",
+        "The other side has accepted it, or a part of it, and the rest has not followed yet: our own books, or a later "
+        "step. The timeline says what was accepted.",
+        "The other side has accepted it, or a part of it; the rest follows by itself. Please do not send it again "
+        "under another key.",
         "Usually nothing: the next look-up or the next identical request finishes it. "
         "Ask the gateway now to do it at once.",
         "outcome-unknown",
@@ -81,11 +82,13 @@ ADVICE = {
     Situation.STUCK_HALFWAY: Advice(
         "stuck halfway",
         "bad",
-        "Something of it has happened at the other side, the rest has not, and it could not go on by itself. The line "
-        "above says why; the timeline says which part has happened.",
-        "A part of it is done and a colleague is completing the rest. Please do not send it again under another key.",
-        "Read in the timeline which step happened. Where every step is known, retry the operation: what has happened "
-        "is not done again. Otherwise ask the gateway now, and settle by hand only what its own records show.",
+        "The other side has accepted it, or a part of it; the rest has not followed and cannot by itself. The line "
+        "above says why; the timeline says what was accepted.",
+        "The other side has accepted it, or a part of it, and a colleague is completing the rest. Please do not send "
+        "it again under another key.",
+        "Read in the timeline which step was accepted. Where every step is known, retry the operation, or, where there "
+        "is no such button, ask the gateway now once the cause is mended: what was accepted is not sent again. "
+        "Otherwise ask the gateway now, and settle by hand only what its own records show.",
         "outcome-unknown",
     ),
     Situation.NEEDS_PERSON: Advice(
@@ -181,6 +184,17 @@ def of_double(advice: Advice) -> Advice:
     )
 
 
+def of_seen_to(advice: Advice) -> Advice:
+    """Return the advice for a key that was contradicted, once a person has seen to it."""
+    return replace(
+        advice,
+        tone="wait",
+        caller="A colleague has seen to it: what was done stands in the timeline. Please do not send it again before "
+        "that is clear.",
+        action="Read in the timeline, at “Marked as handled”, what was done about it.",
+    )
+
+
 def of_undecided(advice: Advice) -> Advice:
     """Return the advice for a key that is settled, while the other side may still refuse what it has taken on."""
     return replace(
@@ -197,9 +211,9 @@ def of_undone(advice: Advice) -> Advice:
     return replace(
         advice,
         tone="wait",
-        meaning="The other side had taken it on, and then it came to nothing: the line above says why.",
+        meaning="It came to nothing at the other side, which may have taken it on before: the line above says why.",
         caller="It did not go through in the end. For another try use a new key.",
-        action="Nothing. Repeats under this key get its first answer, which was given before that.",
+        action="Nothing. Repeats under this key get its first answer again.",
     )
 
 

@@ -21,6 +21,7 @@ from idempotency.admin.acting import REPEATED, attempt, back, require
 from idempotency.admin.actions import Action
 from idempotency.admin.detail import Look, glance
 from idempotency.admin.forms import ActionForm
+from idempotency.admin.known import note
 from idempotency.clock import SYSTEM
 from idempotency.models import Key
 
@@ -89,6 +90,7 @@ class BulkPages:
 
 def _preview(action: Action, keys: QuerySet[Key]) -> Preview:
     rows = list(keys.select_related("work")[: MOST[action.name] + 1])
+    note(rows)
     looks = [glance(key) for key in rows[: MOST[action.name]]]
     eligible = [seen for seen in looks if not action.refusal(seen)]
     return Preview(eligible, len(looks) - len(eligible), more=len(rows) > len(looks))

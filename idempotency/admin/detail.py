@@ -13,6 +13,7 @@ from idempotency.admin import sentences
 from idempotency.admin.advice import (
     ADVICE,
     Advice,
+    of_seen_to,
     of_undecided,
     of_undone,
     of_unkept,
@@ -20,10 +21,12 @@ from idempotency.admin.advice import (
     runbook_address,
     trace_address,
 )
-from idempotency.admin.known import NOTHING, known, noted
+from idempotency.admin.beside import NOTHING as NO_RECORD
+from idempotency.admin.beside import beside
+from idempotency.admin.known import NOTHING, known, note, noted
 from idempotency.admin.moments import duration
 from idempotency.admin.redaction import shown
-from idempotency.admin.situations import OVERDUE_AFTER, Situation, situation
+from idempotency.admin.situations import CONTRADICTED, OVERDUE_AFTER, Situation, situation
 from idempotency.admin.timeline import Call, calls_of, timeline
 from idempotency.admin.told import address_of, stored_problem
 from idempotency.conf import conf
@@ -52,6 +55,8 @@ class Look:
     def advice(self) -> Advice:
         """What the situation means."""
         advice, done = ADVICE[self.situation], self.situation is Situation.COMPLETED
+        if self.situation in CONTRADICTED and self.key.needs_person_since is None:
+            return of_seen_to(advice)
         if done and self.known.undecided:
             return of_undecided(advice)
         if done and self.known.undone:
@@ -119,7 +124,8 @@ def look(key: Key) -> Look:
     """Read all that is on record about a key."""
     work = Operation.objects.using(conf.DATABASE).filter(key_id=key.pk).first()
     now = timezone.now()
-    found = situation(key, now=now, error=work.error if work else None)
+    ours = beside([key]).get(key.pk, NO_RECORD)
+    found = situation(key, now=now, error=work.error if work else None, beside=ours)
     hosts = known([key]).get(key.pk, NOTHING)
     return Look(key, work, calls_of(key), now, found, hosts)
 
@@ -130,8 +136,10 @@ def looks(ids: Iterable[uuid.UUID]) -> list[Look]:
 
 
 def glances(ids: Iterable[uuid.UUID]) -> list[Look]:
-    """Return how several keys stand, the oldest first, in one query."""
-    return [glance(key) for key in _rows(ids).defer("body").select_related("work")]
+    """Return how several keys stand, the oldest first, in a few queries."""
+    rows = list(_rows(ids).defer("body").select_related("work"))
+    note(rows)
+    return [glance(key) for key in rows]
 
 
 def _rows(ids: Iterable[uuid.UUID]) -> QuerySet[Key]:
@@ -142,8 +150,9 @@ def glance(key: Key) -> Look:
     """Return how a key stands, from a row that was read with its deferred work: enough to decide what may be done."""
     work = key.work if key.deferred and hasattr(key, "work") else None
     now = timezone.now()
-    found = situation(key, now=now, error=work.error if work else None)
-    return Look(key, work, [], now, found, noted(key))
+    hosts, ours = noted(key)
+    found = situation(key, now=now, error=work.error if work else None, beside=ours)
+    return Look(key, work, [], now, found, hosts)
 
 
 def page(seen: Look, *, revealed: bool = False) -> dict[str, Any]:

@@ -1,9 +1,11 @@
-"""What the host knows of the keys on a page: asked once for all of them."""
+"""What is known of the keys on a page beside their rows, by the host and by the ledger: asked once for all of them."""
 
 import logging
 import uuid
 from collections.abc import Iterable, Mapping
 
+from idempotency.admin import beside
+from idempotency.admin.beside import Beside
 from idempotency.conf import conf
 from idempotency.models import Key
 from idempotency.types import Known
@@ -27,14 +29,14 @@ def known(keys: Iterable[Key]) -> Mapping[uuid.UUID, Known]:
 
 
 def note(keys: Iterable[Key]) -> None:
-    """Leave with each row of a list what the host knows of it, for the list's columns."""
+    """Leave with each row of a list what is known of it beside the row, for the list's columns."""
     rows = list(keys)
-    found = known(rows)
+    hosts, ours = known(rows), beside.beside(rows)
     for key in rows:
-        vars(key)["known"] = found.get(key.pk, NOTHING)
+        vars(key)["known"] = hosts.get(key.pk, NOTHING), ours.get(key.pk, beside.NOTHING)
 
 
-def noted(key: Key) -> Known:
-    """Return what was left with a row, if anything."""
-    left = vars(key).get("known", NOTHING)
-    return left if isinstance(left, Known) else NOTHING
+def noted(key: Key) -> tuple[Known, Beside]:
+    """Return what was left with a row, if anything: what the host knows, and what the ledger does."""
+    left: tuple[Known, Beside] = vars(key).get("known", (NOTHING, beside.NOTHING))
+    return left

@@ -55,7 +55,7 @@ _DECISIONS = {
     "pending": "known there, and not decided",
     "unreachable": "the other side could not be asked",
     "needs-person": "a person has to decide",
-    "unfinished": "a part of it happened, and the work is not done",
+    "unfinished": "a part of it was accepted, and the work is not done",
 }
 _PARTS = {"path arguments": "the object in the address", "route": "the address"}
 # The form's own key, the event that is meant, and which kind of news it is: all said otherwise.

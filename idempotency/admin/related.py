@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from idempotency.admin import search
 from idempotency.admin.detail import BODIES, Look, glance
 from idempotency.admin.known import note
-from idempotency.admin.situations import Situation
+from idempotency.admin.situations import CONTRADICTED, Situation
 from idempotency.conf import conf
 from idempotency.http.header import mask
 from idempotency.http.scope import tenant_of
@@ -17,7 +17,8 @@ from idempotency.models import Key
 MOST = 20
 """Rows that a page shows of what has the same reference."""
 
-_DONE = (Situation.COMPLETED, Situation.DONE_TWICE, Situation.DONE_DIFFERENTLY)
+# What was settled otherwise, and happened all the same, was done, too.
+_DONE = (Situation.COMPLETED, *CONTRADICTED)
 
 
 @dataclass(frozen=True, slots=True)

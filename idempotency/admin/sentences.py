@@ -7,6 +7,7 @@ from idempotency.admin.moments import day_and_time, distance, duration
 from idempotency.admin.situations import Situation
 from idempotency.http.header import mask
 from idempotency.models import Key
+from idempotency.types import News
 
 
 def subject(key: Key) -> str:
@@ -52,23 +53,33 @@ _Settled = Literal[
 ]
 
 
+_SEEN_TO = {
+    Situation.LATE_NEWS: News.OTHERWISE.sentence,
+    Situation.DONE_TWICE: News.TWICE.sentence,
+    Situation.DONE_DIFFERENTLY: News.DIFFERENT.sentence,
+}
+
+
 def _settled(key: Key, found: _Settled, at: str) -> str:
+    # A send that can still arrive may yet make it happen.
+    nothing = "nothing has happened so far" if key.watched else "nothing happened"
     match found:
         case Situation.COMPLETED:
             return f"done at {at}{_answered(key)}"
         case Situation.REFUSED:
-            return f"refused at {at}{_answered(key)}; nothing happened"
+            return f"refused at {at}{_answered(key)}; {nothing}"
         case Situation.GAVE_UP:
-            return f"given up at {at}; nothing happened"
+            return f"given up at {at}; {nothing}"
         case Situation.CANCELLED:
-            return f"cancelled at {at} by {who(key.settled_by)}; nothing happened"
+            return f"cancelled at {at} by {who(key.settled_by)}; {nothing}"
         case Situation.TAKEN_IN:
             return f"taken in at {at}"
         case Situation.RELEASED:
-            return f"nothing happened, settled at {at}; the same key may be tried again"
+            return f"{nothing}, settled at {at}; the same key may be tried again"
         case Situation.LATE_NEWS | Situation.DONE_TWICE | Situation.DONE_DIFFERENTLY:
             settled = "settled" if found is Situation.LATE_NEWS else "done"
-            return f"{settled} at {at}, but: {key.needs_person_reason.rstrip('.')}"
+            why = key.needs_person_reason or _SEEN_TO[found]
+            return f"{settled} at {at}, but: {why.rstrip('.')}"
         case _:
             assert_never(found)
 
@@ -90,7 +101,7 @@ def _due(key: Key, found: Situation, now: datetime) -> str:
 
 
 def _unknown(key: Key, found: Situation, now: datetime) -> str:
-    half = "half done" if found is Situation.UNFINISHED or key.unfinished else "unknown"
+    half = "half done" if found in (Situation.UNFINISHED, Situation.STUCK_HALFWAY) else "unknown"
     line = f"{half} since {_at(key.unknown_since, now)}"
     if found in (Situation.NEEDS_PERSON, Situation.STUCK_HALFWAY):
         why = key.needs_person_reason.rstrip(".")

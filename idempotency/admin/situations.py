@@ -3,6 +3,7 @@
 import enum
 from datetime import datetime
 
+from idempotency.admin.beside import NOTHING, Beside
 from idempotency.ledger import census
 from idempotency.models import Key
 from idempotency.types import News, State
@@ -30,36 +31,44 @@ class Situation(enum.StrEnum):
     TAKEN_IN = "taken-in"
 
 
+CONTRADICTED = (Situation.LATE_NEWS, Situation.DONE_TWICE, Situation.DONE_DIFFERENTLY)
+"""What the other side has said against a settlement: it stays true after a person has seen to it."""
+
 OVERDUE_AFTER = census.LATE_AFTER
 """Seconds for which due work may lie before it counts as late."""
 
 
-def situation(key: Key, *, now: datetime, error: object = None) -> Situation:
+def situation(
+    key: Key, *, now: datetime, error: object = None, beside: Beside = NOTHING
+) -> Situation:
     """Return how the key stands.
 
     Args:
         error: how its deferred work ended, if it ended badly.
+        beside: what is on record about it beside the row.
     """
     match State(key.state):
         case State.UNKNOWN:
+            half = key.unfinished or beside.proven
             if key.needs_person_since is not None:
-                return Situation.STUCK_HALFWAY if key.unfinished else Situation.NEEDS_PERSON
-            return Situation.UNFINISHED if key.unfinished else Situation.UNKNOWN
+                return Situation.STUCK_HALFWAY if half else Situation.NEEDS_PERSON
+            return Situation.UNFINISHED if half else Situation.UNKNOWN
         case State.IN_PROGRESS:
             return _in_progress(key, now)
-        case State.COMPLETED if key.needs_person_since is None:
-            return _completed(key, error)
-        case State.RELEASED if key.needs_person_since is None:
-            return Situation.RELEASED
-        case State.COMPLETED | State.RELEASED:
+        case State.COMPLETED | State.RELEASED if key.needs_person_since is not None:
             # The ledger itself wrote the sentence, so it tells which news it was.
-            return _NEWS.get(key.needs_person_reason, Situation.LATE_NEWS)
+            return _TOLD.get(key.needs_person_reason, Situation.LATE_NEWS)
+        case State.COMPLETED | State.RELEASED if beside.news is not None:
+            # Seen to by a person, it has happened all the same.
+            return _NEWS.get(beside.news, Situation.LATE_NEWS)
+        case State.COMPLETED:
+            return _completed(key, error)
+        case State.RELEASED:
+            return Situation.RELEASED
 
 
-_NEWS = {
-    News.TWICE.sentence: Situation.DONE_TWICE,
-    News.DIFFERENT.sentence: Situation.DONE_DIFFERENTLY,
-}
+_NEWS = {News.TWICE: Situation.DONE_TWICE, News.DIFFERENT: Situation.DONE_DIFFERENTLY}
+_TOLD = {news.sentence: found for news, found in _NEWS.items()}
 _BADLY = {"gave-up": Situation.GAVE_UP, "cancelled": Situation.CANCELLED}
 
 

@@ -78,9 +78,9 @@ def calls_of(key: Key) -> list[Call]:
 
 
 _SETTLED = {
-    Situation.REFUSED: "Closed as refused: nothing happened",
-    Situation.GAVE_UP: "Closed as given up: nothing happened",
-    Situation.CANCELLED: "Closed as cancelled: nothing happened",
+    Situation.REFUSED: "Closed as refused",
+    Situation.GAVE_UP: "Closed as given up",
+    Situation.CANCELLED: "Closed as cancelled",
     Situation.TAKEN_IN: "Message taken in",
 }
 
@@ -107,7 +107,7 @@ def _of_key(key: Key, found: Situation, caller: str, revealed: bool) -> Iterator
         yield Line(key.settled_at, what, by, "good", answered | facts, rest)
 
 
-_RELEASED = "Settled as released: nothing happened"
+_RELEASED = "Settled as released"
 
 
 def _of_work(work: Operation | None, revealed: bool) -> Iterator[Line]:
@@ -129,11 +129,12 @@ def _of_work(work: Operation | None, revealed: bool) -> Iterator[Line]:
 
 # -- outside calls -----------------------------------------------------------------------------------------------------
 
+# What was so at its time and stays so: accepted may be undecided still, and what is not there may come late.
 _ENDINGS = {
-    Ending.APPLIED: ("It happened", "good"),
-    Ending.REJECTED: ("The other side refused: nothing happened", "good"),
-    Ending.NOT_APPLIED: ("The other side says: not executed", "good"),
-    Ending.ABSENT: ("Looked up, and the other side does not know it: it did not happen", "good"),
+    Ending.APPLIED: ("The other side accepted it", "good"),
+    Ending.REJECTED: ("The other side refused it", "good"),
+    Ending.NOT_APPLIED: ("The other side said: not executed", "good"),
+    Ending.ABSENT: ("Looked up, and the other side did not know it", "good"),
     Ending.NOT_SENT: ("Not sent: no byte left this machine", "good"),
     Ending.AMBIGUOUS: ("No clear answer: it may have happened", "warn"),
 }
@@ -157,7 +158,7 @@ def _of_call(call: Call, revealed: bool) -> Iterator[Line]:
     if step.applied_at is not None:
         yield Line(
             step.applied_at,
-            f"Proof that {name} happened",
+            f"Proof that the other side accepted {name}",
             tone="good",
             facts=_told({"gateway reference": step.reference}),
         )

@@ -128,7 +128,7 @@ def test_a_payout_is_half_done(open_as: Open) -> None:
     browser.go(OVERVIEW)
     browser.follow("Payout of 90.00 UAH to acct_7")
     assert "done only in part" in browser.text
-    assert "“recipient” at stripe: It happened" in browser.text
+    assert "“recipient” at stripe: The other side accepted it" in browser.text
     press(browser, "Retry the operation", reason="The gateway is back.")
     assert "A new cycle of runs begins now" in browser.text
     key.refresh_from_db()

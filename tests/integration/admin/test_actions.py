@@ -68,7 +68,7 @@ def send(client: Client, address: str, **fields: str) -> Any:
 def test_asking_settles_what_has_happened(login: Login) -> None:
     key = unknown_charge()
     page = send(login("operations"), address_of(key, "ask")).content.decode()
-    assert "It happened." in page
+    assert "The other side has accepted it." in page
     key.refresh_from_db()
     assert (key.state, key.settled_by) == (State.COMPLETED, "operations")
     kinds = list(Event.objects.filter(key_id=key.pk).order_by("pk").values_list("kind", "actor"))
@@ -223,7 +223,7 @@ def test_what_has_no_word_is_asked_about_by_a_person_where_nobody_sweeps(login: 
         state=State.IN_PROGRESS, unknown_since=None, next_lookup_at=None, lease_until=ago(minutes=1)
     )
     page = send(login("operations"), address_of(key, "ask")).content.decode()
-    assert "It happened." in page
+    assert "The other side has accepted it." in page
     key.refresh_from_db()
     assert (key.state, key.settled_by) == (State.COMPLETED, "operations")
 

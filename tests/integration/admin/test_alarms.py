@@ -10,6 +10,7 @@ import pytest
 from django.db import connections
 from django.test import Client
 from django.urls import reverse
+from django.utils import timezone
 
 from idempotency.admin.advice import ADVICE
 from idempotency.admin.situations import Situation
@@ -22,6 +23,7 @@ from tests.support.factories import make_key, make_message
 
 pytestmark = pytest.mark.django_db
 
+KEYS = reverse("admin:idempotency_key_changelist")
 OVERVIEW = reverse("admin:idempotency_heartbeat_changelist")
 REASON = "Refunded pi_2 in the gateway's dashboard."
 
@@ -96,6 +98,48 @@ def test_a_key_needs_a_person_until_all_its_alarms_are_handled(login: Login) -> 
     handle(client, second)
     key.refresh_from_db()
     assert key.needs_person_since is None
+
+
+@pytest.mark.parametrize(
+    ("settled", "news", "said"),
+    [
+        ({"state": State.RELEASED}, News.OTHERWISE, "It happened at the other side after"),
+        ({"state": State.COMPLETED, "status": 402}, News.OTHERWISE, "It happened at the other"),
+        ({"state": State.COMPLETED}, News.TWICE, "it happened a second time"),
+        ({"state": State.COMPLETED}, News.DIFFERENT, "something else than was asked for"),
+    ],
+)
+def test_what_the_other_side_did_is_still_told_once_somebody_has_seen_to_it(
+    login: Login, settled: dict[str, Any], news: News, said: str
+) -> None:
+    key = make_key(**settled)
+    event, client = hear(key, news), login("operations")
+    handle(client, event)
+    for address in (page_of(key), f"{KEYS}?q={key.key}"):
+        page = client.get(address).content.decode()
+        assert said in page
+        assert "It happened, once." not in page
+        assert "nothing happened" not in page
+        assert "may be sent again" not in page
+        assert "use a new key" not in page
+    assert "A colleague has seen to it" in client.get(page_of(key)).content.decode()
+
+
+def test_what_was_late_news_before_is_none_of_a_key_that_was_settled_since(login: Login) -> None:
+    key = make_key(state=State.RELEASED)
+    client = login("operations")
+    handle(client, hear(key))
+    answer = {"status": 201, "body": b"{}", "content_type": "application/json"}
+    Key.objects.update(state=State.COMPLETED, settled_at=timezone.now(), **answer)
+    assert "It happened, once." in client.get(page_of(key)).content.decode()
+
+
+def test_an_order_that_was_charged_late_and_again_was_charged_twice(login: Login) -> None:
+    late, client = make_key(state=State.RELEASED, reference="881"), login("operations")
+    handle(client, hear(late))
+    again = make_key(state=State.COMPLETED, reference="881")
+    for key in (late, again):
+        assert "Done 2 times" in client.get(page_of(key)).content.decode()
 
 
 def test_an_unsettled_key_still_needs_its_person(login: Login) -> None:

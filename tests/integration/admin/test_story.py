@@ -15,14 +15,15 @@ from rest_framework.test import APIClient
 from idempotency import reconciliation, repeats
 from idempotency.exceptions import CallFailed
 from idempotency.ledger.history import MOST_REPLAYS
-from idempotency.models import Event, Heartbeat, Key
+from idempotency.models import Event, Heartbeat, Key, Step
 from idempotency.operations import cancel, heartbeat
-from idempotency.types import Known, Pending, State
+from idempotency.types import Ending, Known, News, Pending, State
 from tests.integration.admin.conftest import Login
 from tests.support.factories import ago, make_event, make_key, make_step, make_waiting, make_work
 from tests.support.host import other_side
 
 pytestmark = pytest.mark.django_db
+OVERVIEW = reverse("admin:idempotency_heartbeat_changelist")
 # A charge is a request with a call outside, which no open transaction may surround.
 charging = pytest.mark.django_db(transaction=True)
 
@@ -212,6 +213,65 @@ def test_what_stopped_halfway_does_not_speak_of_look_ups(login: Login) -> None:
     assert "stuck halfway" in text
     assert "done only in part" in text
     assert "look-ups gave no verdict" not in text
+
+
+@pytest.mark.parametrize(
+    ("more", "badge"),
+    [
+        ({}, "half done"),
+        (
+            {"needs_person_since": ago(minutes=1), "needs_person_reason": "It cannot be finished"},
+            "stuck halfway",
+        ),
+    ],
+)
+def test_a_proven_call_that_our_own_books_do_not_follow_is_half_done(
+    login: Login, more: dict[str, Any], badge: str
+) -> None:
+    key = make_key(state=State.UNKNOWN, **more)
+    make_step(key)
+    # The look-up found it, which no earlier word of the key says.
+    Step.objects.update(applied_at=ago(seconds=9), reference="pi_1", result={"id": "pi_1"})
+    client = login("support")
+    lists = [reverse("admin:idempotency_key_changelist"), OVERVIEW]
+    for address in (*lists, reverse("admin:idempotency_key_change", args=(key.pk,))):
+        text = client.get(address).content.decode()
+        assert f">{badge}</span>" in text
+        assert "half done since" in text
+        assert "unknown since" not in text
+
+
+def test_a_proven_call_beside_an_open_one_is_unknown(login: Login) -> None:
+    key = make_key(state=State.UNKNOWN)
+    make_step(key, ending=Ending.APPLIED, name="recipient")
+    make_step(key, name="payout")
+    assert "unknown since" in page(login, key)
+
+
+@pytest.mark.parametrize("ending", [Ending.REJECTED, Ending.ABSENT, Ending.NOT_APPLIED])
+def test_the_story_of_a_call_says_nothing_that_late_news_makes_untrue(
+    login: Login, ending: Ending
+) -> None:
+    key = make_key(state=State.RELEASED, needs_person_since=ago(minutes=1))
+    make_step(key, ending=ending)
+    Key.objects.update(needs_person_reason=News.OTHERWISE.sentence)
+    text = page(login, key)
+    assert "nothing happened" not in text
+    assert "it did not happen" not in text
+
+
+@pytest.mark.parametrize(
+    "settled",
+    [{"state": State.RELEASED}, {"state": State.COMPLETED, "status": 402}],
+)
+def test_of_what_can_still_arrive_nobody_says_that_it_did_not_happen(
+    login: Login, settled: dict[str, Any]
+) -> None:
+    key = make_key(watched=True, next_lookup_at=ago(seconds=-9), **settled)
+    make_step(key, ending=None)
+    text = page(login, key)
+    assert "nothing has happened so far" in text
+    assert "nothing happened" not in text
 
 
 # -- the same reference under two keys ---------------------------------------------------------------------------------
