@@ -1,7 +1,7 @@
 """Settings of the deployment. Every value that differs between machines is an environment variable.
 
     DEBUG  SECRET_KEY  ALLOWED_HOSTS  CSRF_TRUSTED_ORIGINS  TRUST_PROXY
-    DATABASE_URL  REDIS_URL  CELERY_BROKER_URL  PROCESS_ROLE  LOG_LEVEL  STATIC_ROOT
+    DATABASE_URL  DATABASE_POOLED  REDIS_URL  CELERY_BROKER_URL  PROCESS_ROLE  LOG_LEVEL  STATIC_ROOT
     IDEMPOTENCY_<NAME>  PAYMENTS_<NAME>
 
 Nothing here opens a connection.
@@ -104,6 +104,8 @@ def _database() -> dict[str, Any]:
         f"-c statement_timeout={STATEMENT_TIMEOUT[PROCESS_ROLE]} "
         f"-c lock_timeout={LOCK_TIMEOUT[PROCESS_ROLE]}"
     )
+    # PgBouncer in transaction mode refuses them at connecting, and a cursor ends with its transaction there.
+    pooled = environment.flag("DATABASE_POOLED")
     settings["OPTIONS"] = {
         "connect_timeout": 3,
         # A server that vanished without a word is noticed after about 10 + 3 x 5 seconds.
@@ -113,11 +115,12 @@ def _database() -> dict[str, Any]:
         "keepalives_count": 3,
         "tcp_user_timeout": 20_000,
         "application_name": f"idempotency-ledger-{PROCESS_ROLE}",
-        "options": timeouts,
+        "options": "" if pooled else timeouts,
     } | settings["OPTIONS"]
     return settings | {
         "CONN_MAX_AGE": 60,
         "CONN_HEALTH_CHECKS": True,
+        "DISABLE_SERVER_SIDE_CURSORS": pooled,
         # The ledger opens and ends its transactions itself: an outside call has none open.
         "ATOMIC_REQUESTS": False,
     }

@@ -34,6 +34,28 @@ class PgBouncer:
 
     def __enter__(self) -> dict[str, Any]:
         self._write()
+        self._launch()
+        # What Django's documentation asks for behind a pooler of transactions.
+        return {**self._database, "PORT": self._port, "DISABLE_SERVER_SIDE_CURSORS": True}
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        at: TracebackType | None,
+    ) -> None:
+        if self._process is not None:
+            self._process.terminate()
+            self._process.wait(10)
+
+    def kill(self) -> None:
+        """End it at once, as a crash does, and start it again."""
+        assert self._process is not None
+        self._process.kill()
+        self._process.wait(10)
+        self._launch()
+
+    def _launch(self) -> None:
         self._process = subprocess.Popen(
             [_program() or "pgbouncer", str(self._home / "pgbouncer.ini")],
             stdout=subprocess.DEVNULL,
@@ -47,18 +69,6 @@ class PgBouncer:
                 break
             assert time.monotonic() < end, (self._home / "log").read_text()
             time.sleep(0.05)
-        # What Django's documentation asks for behind a pooler of transactions.
-        return {**self._database, "PORT": self._port, "DISABLE_SERVER_SIDE_CURSORS": True}
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        at: TracebackType | None,
-    ) -> None:
-        if self._process is not None:
-            self._process.terminate()
-            self._process.wait(10)
 
     def _write(self) -> None:
         at = self._database

@@ -140,6 +140,12 @@ def test_timeouts_differ_by_role_and_can_be_left_out_for_a_pooler() -> None:
     assert options(DATABASE_URL=f"{NOWHERE['DATABASE_URL']}?options=")["options"] == ""
 
 
+def test_behind_a_pooler_nothing_is_kept_in_a_session() -> None:
+    found = read("DATABASES", DEBUG="1", DATABASE_POOLED="1")["DATABASES"]["default"]  # type: ignore[index]
+    assert (found["OPTIONS"]["options"], found["DISABLE_SERVER_SIDE_CURSORS"]) == ("", True)
+    assert not read("DATABASES", DEBUG="1")["DATABASES"]["default"]["DISABLE_SERVER_SIDE_CURSORS"]  # type: ignore[index]
+
+
 def test_unknown_role_is_refused() -> None:
     with pytest.raises(ValueError, match="PROCESS_ROLE='wurker'"):
         options(PROCESS_ROLE="wurker")
