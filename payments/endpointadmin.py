@@ -106,7 +106,7 @@ def _perform(request: HttpRequest, row: Any, act: Act, form: ActionForm) -> None
         kind="staff-webhook",
         actor=request.user.get_username(),
         reason=form.cleaned_data["reason"],
-        detail={"asked": act.label, "of": str(row), "id": str(row.pk)},
+        detail={"asked": act.label, "about": str(row), "id": str(row.pk)},
     )
     if not begun:
         messages.warning(request, REPEATED)

@@ -8,6 +8,7 @@ from django.contrib import admin
 from django.core.paginator import Paginator
 from django.db.models import Model, QuerySet
 from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils.module_loading import import_string
 from django.utils.text import capfirst
@@ -85,6 +86,13 @@ class ConsoleAdmin(_Base):
         """Show the list under its own name: nothing on it is selected."""
         title = capfirst(self.opts.verbose_name_plural)
         return super().changelist_view(request, {"title": title, **(extra_context or {})})
+
+    def history_view(
+        self, request: HttpRequest, object_id: str, extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        """Lead to the events: Django's own history, to which its pages link, knows nothing and would say so."""
+        name = "admin:idempotency_event_changelist"
+        return redirect(reverse(name, current_app=self.admin_site.name))
 
     def to_overview(self) -> tuple[str, str]:
         """Return the way to the overview, as a list shows it."""

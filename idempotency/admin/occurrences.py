@@ -37,6 +37,7 @@ _TITLES = {
     "staff-cancel": "Somebody pressed “Cancel the operation”",
     "staff-rerun": "Somebody pressed “Run the message again”",
     "staff-breaker": "Somebody forced a circuit breaker",
+    "staff-webhook": "Somebody acted on the delivery of webhooks",
     "staff-export": "Somebody exported a list",
     "staff-ask-many": "Somebody pressed “Ask the gateway now” for many at once",
     "staff-retry-many": "Somebody pressed “Retry the operation” for many at once",

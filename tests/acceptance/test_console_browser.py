@@ -12,7 +12,13 @@ from selenium.webdriver.common.keys import Keys
 from idempotency.models import Event
 from idempotency.types import State
 from tests.support.browser import CHROMIUM, DESKTOP, DRIVER, PHONE, Browser
-from tests.support.factories import make_key, make_long_unknown, make_rarities, make_variety
+from tests.support.factories import (
+    make_event,
+    make_key,
+    make_long_unknown,
+    make_rarities,
+    make_variety,
+)
 
 pytestmark = [
     pytest.mark.browser,
@@ -78,6 +84,22 @@ def test_a_form_can_be_filled_in_by_keyboard_alone(open_as: Open) -> None:
     browser.wait_for("It did not happen.")
     key.refresh_from_db()
     assert key.state == State.RELEASED
+
+
+def test_what_others_chose_may_be_one_long_word(open_as: Open) -> None:
+    word = "<b>" + "y" * 150
+    key = make_key(state=State.UNKNOWN, reference=word, summary=word, key=word)
+    make_event(key, kind="late-news", alarming=True, reason=word, detail={"about": word})
+    browser = open_as("support")
+    for path in (OVERVIEW, KEYS, f"{KEYS}{key.pk}/change/", "/admin/idempotency/event/"):
+        browser.go(path)
+        assert word[:100] in browser.text, path
+        assert browser.overflow() <= 0, path
+        for table in browser.all(".results"):
+            wide = browser.driver.execute_script(
+                "return arguments[0].scrollWidth - arguments[0].clientWidth", table
+            )
+            assert wide <= 0, path
 
 
 def test_the_overview_refreshes_itself_and_pauses_when_hidden(open_as: Open) -> None:

@@ -1,5 +1,6 @@
 """Endpoints and deliveries in the console: shown without secrets, acted on once and on record."""
 
+import html
 import re
 
 import pytest
@@ -59,6 +60,9 @@ def test_a_delivery_is_shown_with_its_tries_and_sent_again_once(
     assert len(set(receiver.ids)) == 1
     [event] = Event.objects.filter(kind="staff-webhook")
     assert (event.reason, event.detail["asked"]) == ("asked for by phone", "Send again")
+    events = console.get(reverse("admin:idempotency_event_changelist")).content.decode()
+    assert "Somebody acted on the delivery of webhooks" in events
+    assert f"about: {delivery()}" in html.unescape(events)
 
 
 def test_an_endpoint_is_switched_off_and_on(console: Client, hearing: Hearing) -> None:

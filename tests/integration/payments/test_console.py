@@ -50,6 +50,11 @@ def test_a_row_leads_to_its_key(console: Client, paid: Payment) -> None:
     assert b'name="_save"' not in page.content
 
 
+def test_no_page_says_that_nothing_was_done_to_a_row(console: Client, paid: Payment) -> None:
+    history = console.get(f"/admin/payments/payment/{paid.pk}/history/")
+    assert history["Location"] == "/admin/idempotency/event/"
+
+
 @pytest.mark.parametrize("by", ["order_id", "gateway_reference", "pk", "key_id"])
 def test_a_payment_is_found_by_a_whole_number_only(console: Client, paid: Payment, by: str) -> None:
     whole = str(getattr(paid, by))
