@@ -54,6 +54,7 @@ else:
 class ConsoleAdmin(_Base):
     """A list without add, change or delete, for anybody: rows change by actions only, and leave a trace."""
 
+    change_list_template = "admin/idempotency/change_list.html"
     actions = None
     paginator = CappedPaginator
     list_per_page = 50

@@ -53,7 +53,6 @@ _MOST = 1_000
 class EventAdmin(ConsoleAdmin):
     """The list of events, the latest first."""
 
-    change_list_template = "admin/idempotency/change_list.html"
     list_display = ("what", "seen", "actor", "reason_shown", "of_key")
     list_display_links = None
     list_filter = (AlarmFilter,)

@@ -41,7 +41,6 @@ _BODIES = (*BODIES, "work__input", "work__result")
 class KeyAdmin(BulkPages, ConsoleAdmin):
     """The list of keys, and the page of each."""
 
-    change_list_template = "admin/idempotency/change_list.html"
     list_display = ("state_shown", "about", "seen", "names")
     list_display_links = ("about",)
     list_filter = (KeyState, AgeFilter)

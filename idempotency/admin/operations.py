@@ -31,7 +31,6 @@ _BODIES = ("input", "result", *(f"key__{name}" for name in BODIES))
 class OperationAdmin(BulkPages, ConsoleAdmin):
     """The list of deferred work; each row leads to the page of its key."""
 
-    change_list_template = "admin/idempotency/change_list.html"
     list_display = ("state_shown", "about", "runs", "seen", "error_shown")
     list_display_links = ("about",)
     list_filter = (OperationState, AgeFilter)

@@ -57,6 +57,25 @@ def test_each_rare_kind_of_key_has_its_advice_on_its_page(login: Login) -> None:
             assert said in page, name
 
 
+@pytest.mark.parametrize("zone", ["UTC", "Europe/Kyiv"])
+def test_every_page_says_in_which_zone_its_times_are(
+    login: Login, settings: Any, zone: str
+) -> None:
+    settings.TIME_ZONE = zone
+    client, key = login("operations"), make_key(state=State.UNKNOWN)
+    event = make_event(key, kind="late-news", alarming=True)
+    for address in (
+        OVERVIEW,
+        KEYS,
+        reverse("admin:idempotency_operation_changelist"),
+        reverse("admin:idempotency_event_changelist"),
+        detail_of(key),
+        reverse("admin:idempotency_key_act", args=(key.pk, "settle")),
+        reverse("admin:idempotency_event_change", args=(event.pk,)),
+    ):
+        assert f"Times are in {zone}." in client.get(address).content.decode(), address
+
+
 def test_there_is_advice_for_every_situation() -> None:
     assert set(ADVICE) == set(Situation)
 

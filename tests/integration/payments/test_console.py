@@ -55,6 +55,17 @@ def test_no_page_says_that_nothing_was_done_to_a_row(console: Client, paid: Paym
     assert history["Location"] == "/admin/idempotency/event/"
 
 
+def test_lists_and_pages_of_money_say_in_which_zone_their_times_are(
+    console: Client, paid: Payment
+) -> None:
+    pages = [
+        console.get(f"/admin/payments/payment/{rest}").content.decode()
+        for rest in ("", f"{paid.pk}/change/")
+    ]
+    assert "Times are in UTC." in pages[0]
+    assert re.search(r"\d\d:\d\d:\d\d UTC", pages[1])
+
+
 @pytest.mark.parametrize("by", ["order_id", "gateway_reference", "pk", "key_id"])
 def test_a_payment_is_found_by_a_whole_number_only(console: Client, paid: Payment, by: str) -> None:
     whole = str(getattr(paid, by))
