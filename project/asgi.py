@@ -6,5 +6,7 @@ from django.core.asgi import get_asgi_application
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "project.settings")
 os.environ.setdefault("PROCESS_ROLE", "web")
+# Each request has a thread of its own here: a connection that is kept is never used again, and stays open.
+os.environ.setdefault("CONN_MAX_AGE", "0")
 
 application = get_asgi_application()

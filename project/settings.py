@@ -1,7 +1,8 @@
 """Settings of the deployment. Every value that differs between machines is an environment variable.
 
     DEBUG  SECRET_KEY  ALLOWED_HOSTS  CSRF_TRUSTED_ORIGINS  TRUST_PROXY
-    DATABASE_URL  DATABASE_POOLED  REDIS_URL  CELERY_BROKER_URL  PROCESS_ROLE  LOG_LEVEL  STATIC_ROOT
+    DATABASE_URL  DATABASE_POOLED  CONN_MAX_AGE  REDIS_URL  CELERY_BROKER_URL  PROCESS_ROLE  LOG_LEVEL
+    STATIC_ROOT
     IDEMPOTENCY_<NAME>  PAYMENTS_<NAME>
 
 Nothing here opens a connection.
@@ -118,7 +119,7 @@ def _database() -> dict[str, Any]:
         "options": "" if pooled else timeouts,
     } | settings["OPTIONS"]
     return settings | {
-        "CONN_MAX_AGE": 60,
+        "CONN_MAX_AGE": environment.integer("CONN_MAX_AGE", 60),
         "CONN_HEALTH_CHECKS": True,
         "DISABLE_SERVER_SIDE_CURSORS": pooled,
         # The ledger opens and ends its transactions itself: an outside call has none open.

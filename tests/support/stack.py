@@ -142,6 +142,11 @@ class Stack:
         self._await_ready("simulator")
         return self.simulator_url
 
+    def launch(self, part: Part) -> None:
+        """Start a part as it is given, and wait until it is ready."""
+        self._launch(part, None)
+        self._await_ready(part.name)
+
     def kill(self, name: str) -> None:
         """End a process and its children at once, as a crash does."""
         self.processes.pop(name).end()
