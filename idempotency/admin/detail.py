@@ -83,7 +83,8 @@ class Look:
     @property
     def standing(self) -> str:
         """The line without what the key is about."""
-        said = sentences.standing(self.key, self.situation, now=self.now)
+        done = "taken on" if self.known.undecided else "settled" if self.known.undone else "done"
+        said = sentences.standing(self.key, self.situation, now=self.now, done=done)
         return f"{said}; {self.known.since}" if self.known.since else said
 
     @property

@@ -17,13 +17,12 @@ def subject(key: Key) -> str:
     return f"{key.operation} for {mask(key.reference)}" if key.reference else key.operation
 
 
-def sentence(key: Key, found: Situation, *, now: datetime) -> str:
-    """Return the whole line."""
-    return f"{subject(key)}: {standing(key, found, now=now)}"
+def standing(key: Key, found: Situation, *, now: datetime, done: str = "done") -> str:
+    """Return how it stands, without what it is.
 
-
-def standing(key: Key, found: Situation, *, now: datetime) -> str:
-    """Return how it stands, without what it is."""
+    Args:
+        done: what is said of a completed key: the other side may not have decided yet, or have refused it since.
+    """
     match found:
         case (
             Situation.UNKNOWN
@@ -37,7 +36,7 @@ def standing(key: Key, found: Situation, *, now: datetime) -> str:
         case Situation.WAITING | Situation.OVERDUE:
             return _due(key, found, now)
         case _:
-            return _settled(key, found, _at(key.settled_at, now))
+            return _settled(key, found, _at(key.settled_at, now), done)
 
 
 _Settled = Literal[
@@ -60,12 +59,12 @@ _SEEN_TO = {
 }
 
 
-def _settled(key: Key, found: _Settled, at: str) -> str:
+def _settled(key: Key, found: _Settled, at: str, done: str) -> str:
     # A send that can still arrive may yet make it happen.
     nothing = "nothing has happened so far" if key.watched else "nothing happened"
     match found:
         case Situation.COMPLETED:
-            return f"done at {at}{_answered(key)}"
+            return f"{done} at {at}{_answered(key)}"
         case Situation.REFUSED:
             return f"refused at {at}{_answered(key)}; {nothing}"
         case Situation.GAVE_UP:

@@ -215,6 +215,7 @@ def test_nobody_is_told_that_it_is_done_while_the_gateway_may_refuse_it(
     payment = Payment.objects.get()
     page = key_page(console, payment)
     assert "It is taken on and not decided yet." in page
+    assert re.search(r"taken on at \S+ with 201; the gateway has not decided yet", page)
     assert "It is done." not in page
     assert "“charge” at gateway: The other side accepted it" in page
     assert "It happened" not in page
@@ -223,7 +224,8 @@ def test_nobody_is_told_that_it_is_done_while_the_gateway_may_refuse_it(
     Payment.objects.update(updated_at="2020-01-01T00:00Z")
     assert services.follow_up() == 1
     page = key_page(console, payment)
-    assert "no money has moved: the gateway refused it (failed)" in page
+    assert re.search(r"settled at \S+ with 201; no money has moved: the gateway refused it", page)
+    assert "done at" not in page
     assert "It did not go through in the end." in page
     assert "It is done." not in page
     assert "It happened" not in page
