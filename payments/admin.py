@@ -36,6 +36,7 @@ class MoneyAdmin(ConsoleAdmin):
     sums: Mapping[str, str] = {"amount": "money"}
     # Shows the search box; what it does is `get_search_results`.
     search_fields = ("id",)
+    search_help_text = "Exact: id, operation_ref."
     ordering = ("-created_at",)
 
     def get_search_results(
@@ -114,6 +115,7 @@ class PaymentAdmin(MovingAdmin):
     list_filter = ("status", "merchant")
     list_select_related = ("merchant",)
     sought = ("order_id", "gateway_reference")
+    search_help_text = "Exact: order, gateway reference, id, operation_ref."
     sums = {"amount": "money", "refunded_amount": "refunded", "refunded_reserved": "reserved"}
 
     def changelist_view(
@@ -173,6 +175,7 @@ class RefundAdmin(MovingAdmin):
     list_filter = ("status",)
     list_select_related = ("payment",)
     sought = ("gateway_reference", "payment__order_id")
+    search_help_text = "Exact: order, gateway reference, id, operation_ref."
 
     @admin.display(description="amount")
     def money(self, row: Any) -> str:
@@ -190,6 +193,7 @@ class PayoutAdmin(MovingAdmin):
     list_filter = ("status", "merchant")
     list_select_related = ("merchant",)
     sought = ("gateway_reference",)
+    search_help_text = "Exact: gateway reference, id, operation_ref."
 
 
 @admin.register(Receipt)
@@ -200,6 +204,7 @@ class ReceiptAdmin(MovingAdmin):
     list_filter = ("status",)
     list_select_related = ("payment",)
     sought = ("payment__order_id",)
+    search_help_text = "Exact: order, id, operation_ref."
 
 
 @admin.register(Transfer)
