@@ -193,8 +193,9 @@ class Phases:
         connection.atomic_blocks.clear()
         connection.in_atomic_block = connection.needs_rollback = False
         connection.run_on_commit.clear()
-        connection.close()
+        # Also one that the handler has closed already: Django would keep it, for its own block to be left.
         connection.closed_in_transaction = False
+        connection.close()
 
     def _leave_blocks(self) -> None:
         """Leave the handler's own blocks that are open still: they are undone with this one, as the innermost."""

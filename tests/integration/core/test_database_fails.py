@@ -114,6 +114,21 @@ def test_r19_a_connection_lost_after_the_call_keeps_the_ending_and_says_unknown(
     assert len(other_side.effects) == 1
 
 
+def test_r19_a_handler_that_closes_its_connection_loses_no_ending(caller: Caller, key: str) -> None:
+    """As a library does that means it well; the next transaction of this thread begins on a new one."""
+
+    def close_after(group: Group) -> None:
+        if group.name == "a-done":
+            connection.close()
+
+    with on_save(close_after):
+        answer = caller.post("/charge/", {"name": "a"}, key=key)
+    assert (answer.status_code, answer.json()["code"]) == (504, "outcome-unknown")
+    assert Key.objects.get().state == "unknown"
+    assert Sender.objects.get().ending == "applied"
+    assert caller.post("/local/", {"name": "b"}, key="b").status_code == 201
+
+
 @contextmanager
 def commit_fails(
     *, after: bool, number: int = 1, then: Callable[[], None] = lambda: None
