@@ -1,5 +1,9 @@
 """What the journal says of a key, called `k`, as the conditions of its settlements (R14, R36)."""
 
+import uuid
+
+from django.db.backends.base.base import BaseDatabaseWrapper
+
 # A step whose outcome is not known, with no sender that applied it: nothing may be settled as final over it.
 OPEN_STEP = """
     SELECT FROM idempotency_step s JOIN idempotency_sender x ON x.step_id = s.id
@@ -11,6 +15,9 @@ APPLIED_STEP = """
     SELECT FROM idempotency_step s
     WHERE s.key_id = k.id AND s.generation = k.generation AND s.applied_at IS NOT NULL
 """
+
+# Every call has ended, something was applied, and the handler did not finish: the next run goes on from the record.
+UNFINISHED = f"EXISTS ({APPLIED_STEP}) AND NOT EXISTS ({OPEN_STEP})"
 
 # A sender that may yet contradict how the key was settled.
 OPEN_SENDER = """
@@ -38,3 +45,12 @@ NEEDS_NOBODY = f"""
 def open_step(*, tolerate: bool) -> str:
     """Return `OPEN_STEP`, or what of it counts where a sender that never ended is tolerated on a keyed gateway."""
     return OPEN_STEP + (" AND NOT (s.keyed AND x.ending IS NULL)" if tolerate else "")
+
+
+def weigh(*, connection: BaseDatabaseWrapper, key_id: uuid.UUID) -> None:
+    """Say of an unknown key whether it is unfinished, after its journal has grown."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"UPDATE idempotency_key AS k SET unfinished = {UNFINISHED} WHERE k.id = %s AND k.state = 'unknown'",
+            [key_id],
+        )

@@ -11,6 +11,7 @@ from idempotency.exceptions import Fenced
 from idempotency.ledger import draft as drafts
 from idempotency.ledger import history, sealing, storable
 from idempotency.ledger.draft import Draft
+from idempotency.ledger.endings import weigh
 from idempotency.ledger.phases import Phases
 from idempotency.ledger.process import current_process
 from idempotency.ledger.values import NOTHING_NEW, SET_ABOUT, About
@@ -258,6 +259,8 @@ def end(
             },
         )
         state, owner, newly_applied, _ = cursor.fetchone() or ("purged", None, 1, None)
+    if state == State.UNKNOWN:
+        weigh(connection=phases.connection, key_id=key_id)
     told_otherwise = state in (State.COMPLETED, State.RELEASED, "purged")
     if ending.ending is Ending.APPLIED and newly_applied and told_otherwise:
         history.late_news(

@@ -11,7 +11,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from idempotency import telemetry
 from idempotency.conf import conf
 from idempotency.ledger import sealing, storable
-from idempotency.ledger.endings import OPEN_SENDER
+from idempotency.ledger.endings import OPEN_SENDER, weigh
 from idempotency.ledger.evidence import SenderView, Snapshot, StepView
 from idempotency.ledger.process import ProcessIdentity, current_process
 from idempotency.ledger.values import Identity
@@ -201,7 +201,8 @@ def record_proof(
                 "WHERE id = %s AND (ending IS NULL OR ending = 'ambiguous')",
                 [ending, storable.as_json(evidence), sender_id],
             )
-        return int(row[0])
+    weigh(connection=connection, key_id=seen.id)
+    return int(row[0])
 
 
 def look_again(

@@ -11,7 +11,13 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from idempotency.ledger import draft as drafts
 from idempotency.ledger import storable
 from idempotency.ledger.draft import Draft
-from idempotency.ledger.endings import APPLIED_STEP, NEEDS_NOBODY, OPEN_STEP, open_step
+from idempotency.ledger.endings import (
+    APPLIED_STEP,
+    NEEDS_NOBODY,
+    OPEN_STEP,
+    UNFINISHED,
+    open_step,
+)
 from idempotency.ledger.values import NOTHING_NEW, SET_ABOUT, About, Settlement
 from idempotency.ledger.writing import (
     SETTLED,
@@ -213,7 +219,7 @@ def mark_unknown(
         f"""
         UPDATE idempotency_key AS k SET state = 'unknown', token = k.token + 1, lease_until = NULL, due_at = NULL,
             unknown_since = clock_timestamp(), lookups = 0,
-            unfinished = EXISTS ({APPLIED_STEP}) AND NOT EXISTS ({OPEN_STEP}),
+            unfinished = {UNFINISHED},
             next_lookup_at = clock_timestamp() + %(after)s * interval '1 second',
             needs_person_since = CASE WHEN %(why)s <> '' THEN COALESCE(k.needs_person_since, clock_timestamp())
                                       ELSE k.needs_person_since END,
@@ -245,7 +251,7 @@ def lapse(
             )
             UPDATE idempotency_key AS k SET state = 'unknown', token = k.token + 1, lease_until = NULL,
                 unknown_since = clock_timestamp(), next_lookup_at = clock_timestamp(), lookups = 0,
-                unfinished = EXISTS ({APPLIED_STEP}) AND NOT EXISTS ({OPEN_STEP})
+                unfinished = {UNFINISHED}
             FROM late
             WHERE k.id = late.id AND k.token = late.token AND k.state = 'in_progress'
               AND k.lease_until <= clock_timestamp()

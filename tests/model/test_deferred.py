@@ -20,6 +20,7 @@ from idempotency.ledger import due
 from idempotency.ledger.phases import phase
 from idempotency.models import Event, Operation, Step
 from idempotency.operations import byhand, runner
+from idempotency.resilience import RetryPolicy
 from idempotency.testing import pass_time
 from idempotency.types import State
 from tests.integration.core.test_reconciliation import LEASE
@@ -150,8 +151,13 @@ def _run() -> None:
         runner.run()
 
 
+PAUSE = 5.5
+"""Seconds between two runs: by a drawn pause, or one that may pass by itself, a sequence could not be played again."""
+
+
 @pytest.fixture
-def _other_side(transactional_db: None, nudges: Any) -> Any:
+def _other_side(transactional_db: None, nudges: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
+    monkeypatch.setattr(RetryPolicy, "pause", lambda *_, **__: PAUSE)
     send, look_up = host.other_side.send, host.other_side.look_up
     yield
     host.other_side.send, host.other_side.look_up = send, look_up  # type: ignore[method-assign]

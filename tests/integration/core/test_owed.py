@@ -103,6 +103,22 @@ def test_r19_the_next_request_writes_it(
     assert len(other_side.effects) == (1 if status == 201 else 0)
 
 
+def test_r14_an_applied_step_that_came_late_leaves_the_rest_to_the_next_repeat(
+    caller: Caller, outage: Outage, key: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lose_the_word(caller, outage, key, None, path="/charge/")
+    with monkeypatch.context() as unpaid:
+        unpaid.setattr("idempotency.ledger.owed.pay", lambda: None)
+        pass_time(100)
+        other_side.lookup = CallFailed("down")
+        reconciliation.run()
+        assert caller.post("/charge/", {"name": "a"}, key=key).status_code == 409
+    in_a_message()
+    assert Key.objects.get(key=key).unfinished
+    assert caller.post("/charge/", {"name": "a"}, key=key).status_code == 201
+    assert (len(other_side.requests), other_side.looked_up) == (1, 1)
+
+
 def test_r19_without_it_an_unkeyed_side_needs_a_person(
     caller: Caller, outage: Outage, key: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -538,6 +538,41 @@ def test_r36_refused_with_a_sender_that_may_still_act_says_so(caller: Caller, ke
     assert (row.state, row.needs_person_since) == ("completed", None)
 
 
+def test_r14_what_a_look_up_has_proven_a_callers_repeat_goes_on_with(
+    caller: Caller, key: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Finishing failed for good; the next identical request runs over the record, and asks nobody."""
+
+    def bug(*_: Any, **__: Any) -> Any:
+        raise ValueError("a bug in finish")
+
+    monkeypatch.setattr(ChargeResolver, "finish", bug)
+    other_side.script.append("apply-and-lose")
+    assert caller.post("/charge/", {"name": "a"}, key=key).status_code == 504
+    assert not Key.objects.get().unfinished
+    pass_time(SETTLING + 5)
+    assert run() == ["needs-person"]
+    row = Key.objects.get()
+    assert (row.state, row.unfinished) == ("unknown", True)
+
+    assert caller.post("/charge/", {"name": "a"}, key=key).status_code == 201
+    assert (len(other_side.requests), len(other_side.effects)) == (1, 1)
+    assert Key.objects.get().needs_person_since is None
+
+
+def test_r14_proof_of_one_step_is_not_enough_while_another_is_open(
+    caller: Caller, key: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other_side.script[:] = ["apply", "apply-and-lose"]
+    body = {"name": "a", "kind": "second-call"}
+    assert caller.post("/charge/", body, key=key).status_code == 504
+    other_side.lookup = Pending()
+    pass_time(SETTLING + 5)
+    assert run() == ["pending"]
+    assert not Key.objects.get().unfinished
+    assert caller.post("/charge/", body, key=key).status_code == 409
+
+
 def test_r38_a_callers_repeat_does_not_take_a_key_from_the_person_it_needs(
     caller: Caller, key: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
