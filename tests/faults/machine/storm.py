@@ -70,7 +70,14 @@ class Storm:
             for each in working:
                 each.result()
             self._settle()
-            list(pool.map(self._last_word, self.script.intents))
+            words = [pool.submit(self._last_word, intent) for intent in self.script.intents]
+            while not all(word.done() for word in words):
+                # What the last blow told to stop may take until now to do so.
+                with self._patient():
+                    self.deployment.revive()
+                time.sleep(0.5)
+            for word in words:
+                word.result()
             self._settle()
         return self._gather()
 
