@@ -88,7 +88,7 @@ def database(url: str) -> dict[str, Any]:
         "PASSWORD": unquote(parts.password or ""),
         "HOST": unquote(parts.hostname or ""),
         "PORT": str(number or ""),
-        # Blank ones count: "?options=" sends no timeouts at connecting, which PgBouncer refuses.
+        # Blank ones count: "?options=" sends no time limits at connecting.
         "OPTIONS": dict(parse_qsl(parts.query, keep_blank_values=True)),
     }
 

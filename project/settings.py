@@ -15,7 +15,7 @@ from django.core.exceptions import ImproperlyConfigured
 
 from idempotency.conf import SETTINGS as IDEMPOTENCY_SETTINGS
 from payments.conf import SETTINGS as PAYMENTS_SETTINGS
-from project import environment
+from project import database, environment
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 
@@ -87,47 +87,7 @@ USE_TZ = True
 
 # -- Database ----------------------------------------------------------------------------------
 
-# Milliseconds. A statement of the web ends within the request's budget (12 s by default), one of a
-# worker well within a third of the lease (45 s); a migration or report may take its time. A lock
-# is waited for briefly everywhere: what waits longer is a twin, and has an answer of its own.
-STATEMENT_TIMEOUT = {"web": 10_000, "worker": 15_000, "command": 0}
-LOCK_TIMEOUT = {"web": 5_000, "worker": 5_000, "command": 10_000}
-if PROCESS_ROLE not in STATEMENT_TIMEOUT:
-    raise ImproperlyConfigured(f"PROCESS_ROLE={PROCESS_ROLE!r} is not web, worker or command.")
-
-
-def _database() -> dict[str, Any]:
-    settings = environment.database(
-        environment.text("DATABASE_URL", "postgresql://postgres@127.0.0.1:5432/postgres")
-    )
-    # synchronous_commit stays on: an acknowledged claim must survive a crash of the server.
-    timeouts = (
-        f"-c statement_timeout={STATEMENT_TIMEOUT[PROCESS_ROLE]} "
-        f"-c lock_timeout={LOCK_TIMEOUT[PROCESS_ROLE]}"
-    )
-    # PgBouncer in transaction mode refuses them at connecting, and a cursor ends with its transaction there.
-    pooled = environment.flag("DATABASE_POOLED")
-    settings["OPTIONS"] = {
-        "connect_timeout": 3,
-        # A server that vanished without a word is noticed after about 10 + 3 x 5 seconds.
-        "keepalives": 1,
-        "keepalives_idle": 10,
-        "keepalives_interval": 5,
-        "keepalives_count": 3,
-        "tcp_user_timeout": 20_000,
-        "application_name": f"idempotency-ledger-{PROCESS_ROLE}",
-        "options": "" if pooled else timeouts,
-    } | settings["OPTIONS"]
-    return settings | {
-        "CONN_MAX_AGE": environment.integer("CONN_MAX_AGE", 60),
-        "CONN_HEALTH_CHECKS": True,
-        "DISABLE_SERVER_SIDE_CURSORS": pooled,
-        # The ledger opens and ends its transactions itself: an outside call has none open.
-        "ATOMIC_REQUESTS": False,
-    }
-
-
-DATABASES = {"default": _database()}
+DATABASES = {"default": database.connection(PROCESS_ROLE)}
 
 # -- Store: circuit breaker, cache, and the broker unless another one is named -------------------
 

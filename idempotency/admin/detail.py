@@ -21,10 +21,9 @@ from idempotency.admin.advice import (
     runbook_address,
     trace_address,
 )
-from idempotency.admin.beside import NOTHING as NO_RECORD
-from idempotency.admin.beside import beside
 from idempotency.admin.known import NOTHING, known, note, noted
 from idempotency.admin.moments import duration
+from idempotency.admin.news import news
 from idempotency.admin.redaction import shown
 from idempotency.admin.situations import CONTRADICTED, OVERDUE_AFTER, Situation, situation
 from idempotency.admin.timeline import Call, calls_of, timeline
@@ -125,8 +124,8 @@ def look(key: Key) -> Look:
     """Read all that is on record about a key."""
     work = Operation.objects.using(conf.DATABASE).filter(key_id=key.pk).first()
     now = timezone.now()
-    ours = beside([key]).get(key.pk, NO_RECORD)
-    found = situation(key, now=now, error=work.error if work else None, beside=ours)
+    ours = news([key]).get(key.pk)
+    found = situation(key, now=now, error=work.error if work else None, news=ours)
     hosts = known([key]).get(key.pk, NOTHING)
     return Look(key, work, calls_of(key), now, found, hosts)
 
@@ -152,7 +151,7 @@ def glance(key: Key) -> Look:
     work = key.work if key.deferred and hasattr(key, "work") else None
     now = timezone.now()
     hosts, ours = noted(key)
-    found = situation(key, now=now, error=work.error if work else None, beside=ours)
+    found = situation(key, now=now, error=work.error if work else None, news=ours)
     return Look(key, work, [], now, found, hosts)
 
 

@@ -4,11 +4,10 @@ import logging
 import uuid
 from collections.abc import Iterable, Mapping
 
-from idempotency.admin import beside
-from idempotency.admin.beside import Beside
+from idempotency.admin.news import news
 from idempotency.conf import conf
 from idempotency.models import Key
-from idempotency.types import Known
+from idempotency.types import Known, News
 
 logger = logging.getLogger(__name__)
 
@@ -31,12 +30,12 @@ def known(keys: Iterable[Key]) -> Mapping[uuid.UUID, Known]:
 def note(keys: Iterable[Key]) -> None:
     """Leave with each row of a list what is known of it beside the row, for the list's columns."""
     rows = list(keys)
-    hosts, ours = known(rows), beside.beside(rows)
+    hosts, ours = known(rows), news(rows)
     for key in rows:
-        vars(key)["known"] = hosts.get(key.pk, NOTHING), ours.get(key.pk, beside.NOTHING)
+        vars(key)["known"] = hosts.get(key.pk, NOTHING), ours.get(key.pk)
 
 
-def noted(key: Key) -> tuple[Known, Beside]:
-    """Return what was left with a row, if anything: what the host knows, and what the ledger does."""
-    left: tuple[Known, Beside] = vars(key).get("known", (NOTHING, beside.NOTHING))
+def noted(key: Key) -> tuple[Known, News | None]:
+    """Return what was left with a row, if anything: what the host knows, and what the other side said against it."""
+    left: tuple[Known, News | None] = vars(key).get("known", (NOTHING, None))
     return left

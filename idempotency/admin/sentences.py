@@ -4,10 +4,9 @@ from datetime import datetime
 from typing import Literal, assert_never
 
 from idempotency.admin.moments import day_and_time, distance, duration
-from idempotency.admin.situations import Situation
+from idempotency.admin.situations import CONTRADICTED, Situation
 from idempotency.http.header import mask
 from idempotency.models import Key
-from idempotency.types import News
 
 
 def subject(key: Key) -> str:
@@ -52,13 +51,6 @@ _Settled = Literal[
 ]
 
 
-_SEEN_TO = {
-    Situation.LATE_NEWS: News.OTHERWISE.sentence,
-    Situation.DONE_TWICE: News.TWICE.sentence,
-    Situation.DONE_DIFFERENTLY: News.DIFFERENT.sentence,
-}
-
-
 def _settled(key: Key, found: _Settled, at: str, done: str) -> str:
     # A send that can still arrive may yet make it happen.
     nothing = "nothing has happened so far" if key.watched else "nothing happened"
@@ -77,7 +69,7 @@ def _settled(key: Key, found: _Settled, at: str, done: str) -> str:
             return f"{nothing}, settled at {at}; the same key may be tried again"
         case Situation.LATE_NEWS | Situation.DONE_TWICE | Situation.DONE_DIFFERENTLY:
             settled = "settled" if found is Situation.LATE_NEWS else "done"
-            why = key.needs_person_reason or _SEEN_TO[found]
+            why = key.needs_person_reason or CONTRADICTED[found].sentence
             return f"{settled} at {at}, but: {why.rstrip('.')}"
         case _:
             assert_never(found)
@@ -100,7 +92,7 @@ def _due(key: Key, found: Situation, now: datetime) -> str:
 
 
 def _unknown(key: Key, found: Situation, now: datetime) -> str:
-    half = "half done" if found in (Situation.UNFINISHED, Situation.STUCK_HALFWAY) else "unknown"
+    half = "half done" if key.unfinished else "unknown"
     line = f"{half} since {_at(key.unknown_since, now)}"
     if found in (Situation.NEEDS_PERSON, Situation.STUCK_HALFWAY):
         why = key.needs_person_reason.rstrip(".")

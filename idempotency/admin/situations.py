@@ -3,7 +3,6 @@
 import enum
 from datetime import datetime
 
-from idempotency.admin.beside import NOTHING, Beside
 from idempotency.ledger import census
 from idempotency.models import Key
 from idempotency.types import News, State
@@ -31,7 +30,11 @@ class Situation(enum.StrEnum):
     TAKEN_IN = "taken-in"
 
 
-CONTRADICTED = (Situation.LATE_NEWS, Situation.DONE_TWICE, Situation.DONE_DIFFERENTLY)
+CONTRADICTED = {
+    Situation.LATE_NEWS: News.OTHERWISE,
+    Situation.DONE_TWICE: News.TWICE,
+    Situation.DONE_DIFFERENTLY: News.DIFFERENT,
+}
 """What the other side has said against a settlement: it stays true after a person has seen to it."""
 
 OVERDUE_AFTER = census.LATE_AFTER
@@ -39,35 +42,34 @@ OVERDUE_AFTER = census.LATE_AFTER
 
 
 def situation(
-    key: Key, *, now: datetime, error: object = None, beside: Beside = NOTHING
+    key: Key, *, now: datetime, error: object = None, news: News | None = None
 ) -> Situation:
     """Return how the key stands.
 
     Args:
         error: how its deferred work ended, if it ended badly.
-        beside: what is on record about it beside the row.
+        news: what the other side said against its settlement, also where a person has seen to it.
     """
     match State(key.state):
         case State.UNKNOWN:
-            half = key.unfinished or beside.proven
             if key.needs_person_since is not None:
-                return Situation.STUCK_HALFWAY if half else Situation.NEEDS_PERSON
-            return Situation.UNFINISHED if half else Situation.UNKNOWN
+                return Situation.STUCK_HALFWAY if key.unfinished else Situation.NEEDS_PERSON
+            return Situation.UNFINISHED if key.unfinished else Situation.UNKNOWN
         case State.IN_PROGRESS:
             return _in_progress(key, now)
         case State.COMPLETED | State.RELEASED if key.needs_person_since is not None:
             # The ledger itself wrote the sentence, so it tells which news it was.
             return _TOLD.get(key.needs_person_reason, Situation.LATE_NEWS)
-        case State.COMPLETED | State.RELEASED if beside.news is not None:
+        case State.COMPLETED | State.RELEASED if news is not None:
             # Seen to by a person, it has happened all the same.
-            return _NEWS.get(beside.news, Situation.LATE_NEWS)
+            return _NEWS.get(news, Situation.LATE_NEWS)
         case State.COMPLETED:
             return _completed(key, error)
         case State.RELEASED:
             return Situation.RELEASED
 
 
-_NEWS = {News.TWICE: Situation.DONE_TWICE, News.DIFFERENT: Situation.DONE_DIFFERENTLY}
+_NEWS = {news: found for found, news in CONTRADICTED.items()}
 _TOLD = {news.sentence: found for news, found in _NEWS.items()}
 _BADLY = {"gave-up": Situation.GAVE_UP, "cancelled": Situation.CANCELLED}
 

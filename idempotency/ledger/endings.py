@@ -48,7 +48,10 @@ def open_step(*, tolerate: bool) -> str:
 
 
 def weigh(*, connection: BaseDatabaseWrapper, key_id: uuid.UUID) -> None:
-    """Say of an unknown key whether it is unfinished, after its journal has grown."""
+    """Say of an unknown key whether it is unfinished, in the transaction that has written to its journal.
+
+    That one has locked the row by its own update, so nobody has moved the key since.
+    """
     with connection.cursor() as cursor:
         cursor.execute(
             f"UPDATE idempotency_key AS k SET unfinished = {UNFINISHED} WHERE k.id = %s AND k.state = 'unknown'",

@@ -13,6 +13,7 @@ from django.db import connections
 from idempotency import tracing
 from idempotency.conf import conf
 from idempotency.ledger import history, sealing, storable
+from idempotency.ledger.endings import weigh
 from idempotency.types import News, OutsideResult, State
 
 
@@ -41,6 +42,8 @@ def heard_of(
     if row is None:
         return None
     state, traceparent = row
+    if result is not None and state == State.UNKNOWN:
+        weigh(connection=connections[conf.DATABASE], key_id=key_id)
     tracing.link(traceparent)
     return State(state)
 

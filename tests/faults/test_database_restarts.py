@@ -19,11 +19,21 @@ from django.contrib.auth import BACKEND_SESSION_KEY, HASH_SESSION_KEY, SESSION_K
 from django.contrib.auth.models import User
 from django.db import connection
 
+from tests.support.databases import login
 from tests.support.servers import servers
 from tests.support.stack import Stack
 
 CSRF = "c" * 32
 CARD = {"amount": 500, "currency": "EUR", "source": "pm_card_visa"}
+SETTLED_SOON = {
+    "IDEMPOTENCY_REQUEST_BUDGET": "4",
+    "PAYMENTS_GATEWAY_ATTEMPTS": "2",
+    "PAYMENTS_GATEWAY_TIMEOUT": "1",
+    "PAYMENTS_GATEWAY_SETTLING_TIME": "1",
+    "IDEMPOTENCY_LEASE": "8",
+    "IDEMPOTENCY_RECONCILE_EVERY": "1",
+}
+"""The environment of a deployment that settles within seconds what is unknown."""
 
 
 @dataclass
@@ -106,22 +116,10 @@ def callers_of(stack: Stack) -> list[Caller]:
     ]
 
 
-def other() -> psycopg.Connection[Any]:
-    at = connection.settings_dict
-    return psycopg.connect(
-        host=at["HOST"],
-        port=at["PORT"],
-        user=at["USER"],
-        password=at["PASSWORD"],
-        dbname=at["NAME"],
-        autocommit=True,
-    )
-
-
 def end_backends(times: int) -> None:
     """End every backend of the web, again and again, wherever each is just then."""
     pauses = random.Random(times)
-    with other() as killer:
+    with psycopg.connect(**login(), autocommit=True) as killer:
         for _ in range(times):
             killer.execute(
                 "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
@@ -175,15 +173,7 @@ def test_a_database_that_comes_and_goes_for_minutes(live_stack: Stack) -> None:
 
 
 def come_and_go(stack: Stack, *, rounds: int, kills: int) -> None:
-    stack.environment |= {
-        # What is unknown is settled soon.
-        "IDEMPOTENCY_REQUEST_BUDGET": "4",
-        "PAYMENTS_GATEWAY_ATTEMPTS": "2",
-        "PAYMENTS_GATEWAY_TIMEOUT": "1",
-        "PAYMENTS_GATEWAY_SETTLING_TIME": "1",
-        "IDEMPOTENCY_LEASE": "8",
-        "IDEMPOTENCY_RECONCILE_EVERY": "1",
-    }
+    stack.environment |= SETTLED_SOON
     stack.start("simulator")
     stack.start_web(workers=2)
     callers = callers_of(stack)

@@ -11,7 +11,7 @@ import requests
 from django.contrib.auth.models import User
 from django.db import connection
 
-from tests.faults.test_database_restarts import session_of
+from tests.faults.test_database_restarts import SETTLED_SOON, session_of
 from tests.hosts.site.pgbouncer import PgBouncer, installed
 from tests.support.filled import fill
 from tests.support.stack import Stack
@@ -35,14 +35,7 @@ def pooler(live_stack: Stack, tmp_path: Path) -> Iterator[PgBouncer]:
                 f":{direct['PORT']}/", f":{through['PORT']}/"
             ),
             "DATABASE_POOLED": "1",
-            # What is unknown is settled soon.
-            "IDEMPOTENCY_REQUEST_BUDGET": "4",
-            "PAYMENTS_GATEWAY_ATTEMPTS": "2",
-            "PAYMENTS_GATEWAY_TIMEOUT": "1",
-            "PAYMENTS_GATEWAY_SETTLING_TIME": "1",
-            "IDEMPOTENCY_LEASE": "8",
-            "IDEMPOTENCY_RECONCILE_EVERY": "1",
-        }
+        } | SETTLED_SOON
         yield pooler
 
 

@@ -2,17 +2,18 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
 
 import psycopg
 from django.db import connection
+
+from tests.support.databases import login
 
 
 class Outage:
     """Lets nobody in to the test's database, and throws out who is in, until it is told to end."""
 
     def begin(self) -> None:
-        with _elsewhere() as other:
+        with psycopg.connect(**login("postgres"), autocommit=True) as other:
             other.execute(f'ALTER DATABASE "{_name()}" ALLOW_CONNECTIONS false')
             inside = "SELECT pid FROM pg_stat_activity WHERE datname = %s"
             while rows := other.execute(inside, [_name()]).fetchall():
@@ -20,14 +21,14 @@ class Outage:
                     other.execute("SELECT pg_terminate_backend(%s)", [pid])
 
     def end(self) -> None:
-        with _elsewhere() as other:
+        with psycopg.connect(**login("postgres"), autocommit=True) as other:
             other.execute(f'ALTER DATABASE "{_name()}" ALLOW_CONNECTIONS true')
 
     @contextmanager
     def read_only(self) -> Iterator[None]:
         """Let it take no writes from this thread, as a standby would."""
         read_only = f'ALTER DATABASE "{_name()}" SET default_transaction_read_only = {{}}'
-        with _elsewhere() as other:
+        with psycopg.connect(**login("postgres"), autocommit=True) as other:
             other.execute(read_only.format("on"))
             connection.close()
             try:
@@ -39,15 +40,3 @@ class Outage:
 
 def _name() -> str:
     return str(connection.settings_dict["NAME"])
-
-
-def _elsewhere() -> "psycopg.Connection[tuple[Any, ...]]":
-    at = connection.settings_dict
-    return psycopg.connect(
-        host=at["HOST"],
-        port=at["PORT"],
-        user=at["USER"],
-        password=at["PASSWORD"],
-        dbname="postgres",
-        autocommit=True,
-    )

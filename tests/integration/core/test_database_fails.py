@@ -15,6 +15,7 @@ from idempotency.exceptions import CallRejected
 from idempotency.models import Key, Sender, Step
 from idempotency.testing import pass_time
 from tests.integration.core.conftest import Caller
+from tests.support.databases import login
 from tests.support.host import other_side
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -24,21 +25,10 @@ def kill_own_backend() -> None:
     """End the server process behind this thread's connection, from another connection."""
     connection.ensure_connection()
     pid = connection.connection.info.backend_pid
-    with psycopg.connect(**elsewhere(), autocommit=True) as other:
+    with psycopg.connect(**login(), autocommit=True) as other:
         other.execute("SELECT pg_terminate_backend(%s)", [pid])
         while other.execute("SELECT 1 FROM pg_stat_activity WHERE pid = %s", [pid]).fetchone():
             pass
-
-
-def elsewhere() -> dict[str, Any]:
-    settings = connection.settings_dict
-    return {
-        "host": settings["HOST"],
-        "port": settings["PORT"],
-        "user": settings["USER"],
-        "password": settings["PASSWORD"],
-        "dbname": settings["NAME"],
-    }
 
 
 @contextmanager
@@ -178,7 +168,7 @@ def test_r19_a_commit_of_which_nobody_can_tell_is_never_called_nothing(
 ) -> None:
     """Its acknowledgement is lost, and its locks are held on, as by one that waits for a standby."""
     monkeypatch.setattr("idempotency.execution._PATIENCE", 0.1)
-    with psycopg.connect(**elsewhere()) as waits:
+    with psycopg.connect(**login()) as waits:
 
         def hold() -> None:
             waits.execute("LOCK TABLE idempotency_key IN EXCLUSIVE MODE")
@@ -267,7 +257,7 @@ def test_r13_the_server_ends_a_phase_of_a_frozen_process(
     def freeze(_: Group) -> None:
         # As long as the server has not ended the phase; then the next statement fails.
         pid = connection.connection.info.backend_pid
-        with psycopg.connect(**elsewhere(), autocommit=True) as other:
+        with psycopg.connect(**login(), autocommit=True) as other:
             while other.execute("SELECT 1 FROM pg_stat_activity WHERE pid = %s", [pid]).fetchone():
                 pass
         frozen.set()

@@ -10,7 +10,7 @@ from typing import Any
 
 import psycopg
 import pytest
-from django.db import connection, transaction
+from django.db import transaction
 
 from idempotency import reconciliation
 from idempotency.clock import Clock
@@ -22,6 +22,7 @@ from idempotency.operations import inbox, runner
 from idempotency.testing import pass_time
 from idempotency.types import Absent, Ending
 from tests.integration.core.conftest import Caller
+from tests.support.databases import login
 from tests.support.host import other_side
 from tests.support.outage import Outage
 
@@ -163,7 +164,7 @@ def test_r19_a_key_that_somebody_else_writes_is_waited_for_briefly(
 ) -> None:
     monkeypatch.setattr(owed, "_LOCKS", "20ms")
     lose_the_word(caller, outage, key, CallFailed("down"), path="/charge/")
-    with psycopg.connect(**_elsewhere()) as holds:
+    with psycopg.connect(**login()) as holds:
         holds.execute("SELECT 1 FROM idempotency_key FOR UPDATE")
         assert caller.post("/keyless/").status_code == 201
         assert Sender.objects.get().ending is None
@@ -201,7 +202,7 @@ def test_r19_none_is_lost_to_a_process_that_is_told_to_stop_and_goes_on(
     lose_the_word(caller, outage, key, CallFailed("down"), path="/charge-unkeyed/")
     before = signal.signal(signal.SIGALRM, lambda *_: sys.exit())
     try:
-        with psycopg.connect(**_elsewhere()) as holds:
+        with psycopg.connect(**login()) as holds:
             holds.execute("SELECT 1 FROM idempotency_key FOR UPDATE")
             signal.setitimer(signal.ITIMER_REAL, 0.1)
             with pytest.raises(SystemExit):
@@ -282,15 +283,3 @@ def test_a_child_process_owes_nothing_of_its_parents() -> None:
     owing.forget()
     assert owing._paying.acquire(blocking=False)
     assert not owing._owed
-
-
-def _elsewhere() -> dict[str, Any]:
-    at = connection.settings_dict
-    names = {
-        "HOST": "host",
-        "PORT": "port",
-        "USER": "user",
-        "PASSWORD": "password",
-        "NAME": "dbname",
-    }
-    return {names[name]: at[name] for name in names}

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import Group
 from django.core.management import CommandError, call_command
-from django.db import OperationalError, connection
+from django.db import OperationalError, connection, transaction
 from django.db.models import F
 
 from idempotency import reconciliation, telemetry
@@ -19,7 +19,7 @@ from idempotency.exceptions import CallFailed
 from idempotency.ledger.process import current_process
 from idempotency.ledger.purge import purge_batch
 from idempotency.models import Event, Key, Sender, Step
-from idempotency.operations import late_news
+from idempotency.operations import heard_of, late_news
 from idempotency.testing import pass_time, together
 from idempotency.types import Absent, Applied, News, OutsideResult, Pending, Rejected
 from tests.integration.core.conftest import Caller
@@ -558,6 +558,25 @@ def test_r14_what_a_look_up_has_proven_a_callers_repeat_goes_on_with(
     assert caller.post("/charge/", {"name": "a"}, key=key).status_code == 201
     assert (len(other_side.requests), len(other_side.effects)) == (1, 1)
     assert Key.objects.get().needs_person_since is None
+
+
+def test_r14_what_an_event_has_proven_a_callers_repeat_goes_on_with(
+    caller: Caller, key: str
+) -> None:
+    other_side.script.append("apply-and-lose")
+    assert caller.post("/charge/", {"name": "a"}, key=key).status_code == 504
+    row = Key.objects.get()
+    with transaction.atomic():
+        heard_of(key_id=row.pk, step="charge", reference="ref-1")
+    assert not Key.objects.get().unfinished
+    with transaction.atomic():
+        result = OutsideResult("ref-1", {"status": "succeeded"})
+        heard_of(key_id=row.pk, step="charge", reference="ref-1", result=result)
+    assert Key.objects.get().unfinished
+
+    again = caller.post("/charge/", {"name": "a"}, key=key)
+    assert (again.status_code, again.json()["reference"]) == (201, "ref-1")
+    assert (len(other_side.requests), other_side.looked_up) == (1, 0)
 
 
 def test_r14_proof_of_one_step_is_not_enough_while_another_is_open(
