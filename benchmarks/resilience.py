@@ -3,21 +3,24 @@
     python -m project.embedded -m benchmarks.resilience [--rounds 200] [--batch 200] [--write]
 
 All guises take turns in random order within each round; microseconds of CPU are this process's own. The shared breaker
-asks a Valkey on this machine twice per call.
+asks a Valkey on this machine twice per call, once for a call that it refuses.
 """
 
 import argparse
+import contextlib
 import os
 import time
 from collections.abc import Callable
 from pathlib import Path
 
 from benchmarks.rig import figures
+from idempotency.exceptions import CallFailed
 from idempotency.resilience import (
     Admission,
     Attempt,
     Bulkhead,
     CircuitBreaker,
+    Force,
     Guard,
     RetryBudget,
     SharedStore,
@@ -74,6 +77,7 @@ def guises() -> dict[str, Callable[[], object]]:
             Guard(name="shared", effect=False, breaker=CircuitBreaker(name="shared", store=store))
         ),
         "all of it": _through(whole),
+        "guard, refused by an open breaker in Valkey": _refused(store),
     }
 
 
@@ -90,6 +94,18 @@ def admitted(admission: Admission) -> int:
 
 def _through(guard: Guard) -> Callable[[], object]:
     return lambda: guard.call(send)
+
+
+def _refused(store: SharedStore) -> Callable[[], object]:
+    breaker = CircuitBreaker(name="open", store=store)
+    breaker.force(Force.OPEN, actor="benchmark", reason="what a refusal costs")
+    guard = Guard(name="open", effect=False, breaker=breaker)
+
+    def call() -> None:
+        with contextlib.suppress(CallFailed):
+            guard.call(send)
+
+    return call
 
 
 def page(

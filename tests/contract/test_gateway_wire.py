@@ -158,7 +158,7 @@ def test_r26_a_dripping_peer_ends_at_the_attempts_deadline(simulator: Gateway, k
     began = time.monotonic()
     with pytest.raises(CallUnknown):
         charge(gateway_at(simulator.url, attempts=1, attempt_timeout=0.6))
-    assert 0.55 <= time.monotonic() - began < 2
+    assert 0.55 <= time.monotonic() - began < 5
 
 
 def test_r25_retry_after_is_waited_for(simulator: Gateway) -> None:
@@ -175,7 +175,7 @@ def test_r25_a_word_beyond_the_deadline_ends_the_series(simulator: Gateway, kind
     began = time.monotonic()
     with pytest.raises(CallFailed) as raised:
         charge(gateway_at(simulator.url), within=5)
-    assert time.monotonic() - began < 2
+    assert time.monotonic() - began < 4
     assert (raised.value.retry_after, raised.value.sent) == (30.0, True)
     assert len(simulator.requests()) == 1
 
@@ -185,7 +185,7 @@ def test_r25_a_malformed_word_is_no_word(simulator: Gateway, word: object) -> No
     simulator.add_fault("rate_limit_429", PATH, retry_after=word)
     began = time.monotonic()
     charge(gateway_at(simulator.url), within=5)
-    assert time.monotonic() - began < 2
+    assert time.monotonic() - began < 4
     assert len(simulator.requests()) == 2
 
 

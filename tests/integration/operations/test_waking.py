@@ -1,7 +1,6 @@
 """The row is the queue: nudges come after the commit, sweeps find all that is due, nobody waits for a broker (R32)."""
 
 import threading
-import time
 from io import StringIO
 from typing import Any
 
@@ -99,9 +98,8 @@ def test_r32_a_nudge_without_a_name_runs_all_that_is_due(caller: Caller) -> None
 
 def test_a_drain_begins_nothing_after_its_time(caller: Caller) -> None:
     many(5)
-    jobs.script = [lambda _: time.sleep(0.3)] * 5
-    assert runner.drain(seconds=0.5) == 2
-    assert runner.drain(seconds=10) == 3
+    assert runner.drain(seconds=0) == 1
+    assert runner.drain() == 4
 
 
 # -- recurring tasks and commands --------------------------------------------------------------------------------------
@@ -223,10 +221,9 @@ def test_the_publisher_never_blocks_and_never_raises() -> None:
     publisher = wake.Publisher(publish, size=2)
     publisher.put(("1",))
     begun.wait()
-    started = time.monotonic()
+    # A put that blocked would do so until the test's time is over: nothing goes on before all are put.
     for number in range(2, 100):
         publisher.put((str(number),))
-    assert time.monotonic() - started < 0.5
     assert not publisher.flush(0.01)
     go_on.set()
     assert publisher.flush(5)
