@@ -30,7 +30,10 @@ def run(key_id: str | None = None) -> None:
 
 @shared_task(name="idempotency.tasks.wake", ignore_result=True)
 def wake() -> None:
-    """Nudge workers for all deferred work that is due."""
+    """Nudge workers for all deferred work that is due, unless that was done a moment ago."""
+    # Else each of a crowd of late messages would publish a crowd of nudges.
+    if heartbeat.lately(name="wake", did="nudges"):
+        return
     with heartbeat.turn(name="wake") as detail:
         detail["nudges"] = waking.sweep()
 

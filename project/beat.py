@@ -2,33 +2,28 @@
 
 import logging
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import redis
+from celery.schedules import schedule as interval
 from celery.signals import after_task_publish, before_task_publish
 from django.conf import settings
 from django.db import Error, connections
 
+from idempotency.clock import SYSTEM
 from idempotency.conf import conf
 from payments.conf import conf as payments
 
 logger = logging.getLogger(__name__)
 
 
-PATIENCE = 120.0
-"""Seconds for which a message waits for a worker at least: longer than the nudges in front of it live (60 s).
-
-One that was void after its own interval never reached the workers of a busy deployment: all of them were taken by
-nudges, each for some seconds, and no key was reconciled until the backlog was over.
-"""
-
-
 def schedule() -> dict[str, dict[str, Any]]:
-    """Return the beat schedule: intervals only, each message void after a while.
+    """Return the beat schedule: intervals only, kept by a clock that nobody sets.
 
-    A crontab would skip or double runs at a change of clocks, and messages that waited out an
-    outage of the broker would make a crowd.
+    A crontab would skip or double runs at a change of clocks, and beat would sleep for as long as its host's clock is
+    set back. No message has an `expires`: it would be compared with the clocks of two hosts, and a worker whose clock
+    is ahead of beat's would take every message and drop it.
     """
     every = {
         "idempotency.tasks.reconcile": conf.RECONCILE_EVERY,
@@ -38,9 +33,14 @@ def schedule() -> dict[str, dict[str, Any]]:
         "payments.tasks.tidy": payments.TIDY_EVERY,
     }
     return {
-        task: {"task": task, "schedule": seconds, "options": {"expires": max(seconds, PATIENCE)}}
+        task: {"task": task, "schedule": interval(seconds, nowfun=_steadily)}
         for task, seconds in every.items()
     }
+
+
+def _steadily() -> datetime:
+    """Return a time that goes on with the machine, whatever its clock is set to; only its differences mean anything."""
+    return datetime(2000, 1, 1, tzinfo=UTC) + timedelta(seconds=SYSTEM.now())
 
 
 def report_signs() -> None:

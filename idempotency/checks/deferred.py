@@ -17,7 +17,7 @@ def check_celery(**_: Any) -> list[CheckMessage]:
     celery = wake.celery_settings()
     if celery is None:
         return []
-    return [*_limits(celery), *_losses(celery), *_broker(celery)]
+    return [*_limits(celery), *_losses(celery), *_clocks(celery), *_broker(celery)]
 
 
 def _limits(celery: Mapping[str, Any]) -> Iterator[CheckMessage]:
@@ -91,6 +91,23 @@ def _losses(celery: Mapping[str, Any]) -> Iterator[CheckMessage]:
             "worker_cancel_long_running_tasks_on_connection_loss is set.",
             hint="Every blip of the broker would kill tasks, also inside COMMIT.",
             id="idempotency.W043",
+        )
+
+
+def _clocks(celery: Mapping[str, Any]) -> Iterator[CheckMessage]:
+    schedule = celery["beat_schedule"] or {}
+    expiring = sorted(
+        str(entry["task"])
+        for entry in schedule.values()
+        if str(entry.get("task", "")).startswith("idempotency.tasks.")
+        and (entry.get("options") or {}).get("expires") is not None
+    )
+    if expiring:
+        yield Warning(
+            f"Beat's messages expire: {', '.join(expiring)}.",
+            hint="Beat's clock is compared with the worker's: a worker that is ahead takes every message and drops it. "
+            "Leave `expires` out; a crowd of late messages does no harm.",
+            id="idempotency.W047",
         )
 
 

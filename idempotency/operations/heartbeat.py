@@ -88,6 +88,20 @@ def turn(*, name: str) -> Iterator[dict[str, Any]]:
     telemetry.emit(telemetry.TurnEnded(name, "ok", SYSTEM.now() - began))
 
 
+def lately(*, name: str, did: str) -> bool:
+    """Return whether the last turn of a recurring task did this, and is less than half an interval ago.
+
+    For a task that messages call: those that waited out an outage come in a crowd, and one turn is enough.
+    """
+    with connections[conf.DATABASE].cursor() as cursor:
+        cursor.execute(
+            "SELECT 1 FROM idempotency_heartbeat WHERE name = %s AND detail ? %s "
+            "AND last_ok_at > clock_timestamp() - %s * interval '1 second'",
+            [name, did, _watched[name].every() / 2],
+        )
+        return cursor.fetchone() is not None
+
+
 def beat(*, name: str, detail: Mapping[str, Any] | None = None) -> None:
     """Write down that a recurring task has just succeeded, or that a sign of life was given."""
     with connections[conf.DATABASE].cursor() as cursor:

@@ -27,8 +27,9 @@ RUN_TASK = "idempotency.tasks.run"
 
 SWEEP_NUDGES = 16
 """Messages that one sweep publishes at most; each lets a worker run what is due until its time is up."""
-_EXPIRES = 60
-"""Seconds: a nudge that nobody took by then has been repeated by the sweep, and must not make a crowd."""
+_LIVES = 60
+"""Seconds: a nudge that nobody took by then has been repeated by the sweep. Counted by the broker, if it counts; a
+task's `expires` is compared with the worker's clock, and a worker whose clock is ahead would drop every nudge."""
 _QUEUE = 1_000
 
 Publish = Callable[[tuple[str, ...]], None]
@@ -130,7 +131,7 @@ def publish(arguments: tuple[str, ...]) -> None:
         app.send_task(
             RUN_TASK,
             args=list(arguments),
-            expires=_EXPIRES,
+            expiration=_LIVES,
             retry=False,
             ignore_result=True,
         )

@@ -17,6 +17,7 @@ from django.db import connection
 
 from payments.simulator.faults.kinds import KINDS
 from tests.faults.machine.deployment import Deployment
+from tests.support import wrongclock
 from tests.support.servers import servers
 
 GATEWAY_PATHS = ("/v1/payment_intents", "/v1/refunds", "/v1/payouts", "/v1/accounts")
@@ -50,7 +51,7 @@ def shifted(name: str) -> Act:
     """Let it live in another time than the database and the others."""
 
     def act(deployment: Deployment, *, seconds: float) -> None:
-        deployment.restart(name, environment={"ARMED_CLOCK_SHIFT": str(seconds)})
+        deployment.restart(name, environment=wrongclock.off(seconds))
 
     return act
 

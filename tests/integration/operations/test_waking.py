@@ -126,6 +126,22 @@ def test_recurring_tasks_show_that_they_are_alive(caller: Caller) -> None:
     assert heartbeat.ages()["reconcile"] >= 3 * conf.RECONCILE_EVERY
 
 
+def test_r32_a_crowd_of_late_messages_sweeps_once(nudges: list[tuple[str, ...]]) -> None:
+    many(3)
+    nudges.clear()
+    for _ in range(5):
+        tasks.wake()
+    assert nudges == [()] * 3
+    with connection.cursor() as cursor:
+        cursor.execute("UPDATE idempotency_heartbeat SET last_ok_at = now() - interval '3 s'")
+    tasks.wake()
+    assert nudges == [()] * 6
+    # What the sweep outside Celery did is no nudge.
+    heartbeat.beat(name="wake", detail={"ran": 3})
+    tasks.wake()
+    assert nudges == [()] * 9
+
+
 def test_r32_the_command_does_the_work_without_celery() -> None:
     many(3)
     out = StringIO()

@@ -1,7 +1,5 @@
-"""Arm the process at its start; let it live in another time, where ARMED_CLOCK_SHIFT says by how many seconds."""
+"""Arm the process at its start."""
 
-import os
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -25,8 +23,6 @@ class ArmedConfig(AppConfig):
 
     def ready(self) -> None:
         """Let each run know its key's plan, and each fault point ask for it."""
-        if shift := float(os.environ.get("ARMED_CLOCK_SHIFT", "0")):
-            _shift_wall_clock(shift)
         from idempotency import decorators, execution
         from idempotency.ledger import claim
         from idempotency.operations import registry, runner
@@ -76,10 +72,3 @@ def _asking(reach: Callable[[str], None]) -> Callable[[str], None]:
         reach(point)
 
     return asking
-
-
-def _shift_wall_clock(seconds: float) -> None:
-    """Shift what `time.time` says; PostgreSQL's clock and the monotonic ones go on as they are."""
-    now, nanoseconds = time.time, time.time_ns
-    time.time = lambda: now() + seconds
-    time.time_ns = lambda: nanoseconds() + int(seconds * 1e9)

@@ -18,7 +18,9 @@ GOOD = {
     "result_backend": None,
     "broker_url": "redis://127.0.0.1:6379/0",
     "broker_transport_options": {"visibility_timeout": 600, "socket_timeout": 1},
+    "beat_schedule": {"wake": {"task": "idempotency.tasks.wake", "schedule": 5.0}},
 }
+EXPIRING = {"schedule": 5.0, "options": {"expires": 120.0}}
 
 
 def ids(monkeypatch: pytest.MonkeyPatch, **changed: Any) -> list[str]:
@@ -57,6 +59,8 @@ def test_without_celery_nothing_is_checked(monkeypatch: pytest.MonkeyPatch) -> N
         ({"broker_transport_options": {"visibility_timeout": 600}}, ["W044"]),
         ({"broker_url": "amqp://guest@127.0.0.1//", "broker_transport_options": {}}, ["W045"]),
         ({"task_always_eager": True}, ["W046"]),
+        ({"beat_schedule": {"wake": {"task": "idempotency.tasks.wake"} | EXPIRING}}, ["W047"]),
+        ({"beat_schedule": {"statements": {"task": "shop.statements"} | EXPIRING}}, []),
         (
             {
                 "broker_url": "amqp://guest@127.0.0.1//",

@@ -1,17 +1,19 @@
 import logging
 from collections.abc import Iterator
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from functools import partial
 
 import pytest
 from celery import Celery
+from celery.beat import ScheduleEntry
 from celery.schedules import schedule
 from celery.signals import after_task_publish, before_task_publish
 from django.conf import LazySettings
 from django.db import OperationalError, connections
 
+from idempotency.clock import Clock
 from idempotency.models import Heartbeat
-from idempotency.operations import heartbeat, wake
+from idempotency.operations import heartbeat
 from project import beat
 from tests.support.factories import ago
 
@@ -28,21 +30,34 @@ def unconnected() -> Iterator[None]:
         signal.receivers = receivers
 
 
-def test_schedule_is_intervals_whose_messages_outlive_every_nudge(settings: LazySettings) -> None:
+def test_schedule_is_intervals_whose_messages_no_clock_makes_void(settings: LazySettings) -> None:
     settings.IDEMPOTENCY = {"RECONCILE_EVERY": 7, "WAKE_EVERY": 3, "PURGE_EVERY": 300}
     settings.PAYMENTS = {"FOLLOW_EVERY": 20}
     assert {
-        name: (entry["task"], entry["schedule"], entry["options"]["expires"])
+        name: (entry["task"], entry["schedule"].run_every.total_seconds(), set(entry))
         for name, entry in beat.schedule().items()
     } == {
-        "idempotency.tasks.reconcile": ("idempotency.tasks.reconcile", 7.0, 120.0),
-        "idempotency.tasks.wake": ("idempotency.tasks.wake", 3.0, 120.0),
-        "idempotency.tasks.purge": ("idempotency.tasks.purge", 300.0, 300.0),
-        "payments.tasks.follow_up": ("payments.tasks.follow_up", 20.0, 120.0),
-        "payments.tasks.tidy": ("payments.tasks.tidy", 300.0, 300.0),
+        task: (task, seconds, {"task", "schedule"})
+        for task, seconds in {
+            "idempotency.tasks.reconcile": 7.0,
+            "idempotency.tasks.wake": 3.0,
+            "idempotency.tasks.purge": 300.0,
+            "payments.tasks.follow_up": 20.0,
+            "payments.tasks.tidy": 300.0,
+        }.items()
     }
-    # What waits longest in front of it is a nudge.
-    assert wake._EXPIRES < beat.PATIENCE
+
+
+def test_a_clock_that_is_set_back_does_not_stop_beat(monkeypatch: pytest.MonkeyPatch) -> None:
+    app = Celery("elsewhere", set_as_current=False)
+    wall = datetime.now(UTC)
+    monkeypatch.setattr(app, "now", lambda: wall)
+    passed = 1_000.0
+    monkeypatch.setattr(beat, "SYSTEM", Clock(now=lambda: passed))
+    each = [ScheduleEntry(name=name, app=app, **entry) for name, entry in beat.schedule().items()]
+    wall -= timedelta(hours=5)
+    passed += 301
+    assert [entry.is_due()[0] for entry in each] == [True] * len(each)
 
 
 def test_every_task_of_the_schedule_is_watched_at_its_interval() -> None:
@@ -50,7 +65,7 @@ def test_every_task_of_the_schedule_is_watched_at_its_interval() -> None:
         name.rpartition(".")[2].replace("_", "-"): entry for name, entry in beat.schedule().items()
     }
     assert {task.name: task.every() for task in heartbeat.watched()} == {
-        name: entry["schedule"] for name, entry in names.items()
+        name: entry["schedule"].run_every.total_seconds() for name, entry in names.items()
     }
 
 
@@ -67,7 +82,7 @@ def test_916_a_change_of_clocks_neither_skips_nor_doubles_a_turn(before: str, af
     app.conf.update(timezone="America/Los_Angeles")
     last, now = datetime.fromisoformat(before), datetime.fromisoformat(after)
     for entry in beat.schedule().values():
-        every = entry["schedule"]
+        every = entry["schedule"].run_every.total_seconds()
         for moment, due in ((last + timedelta(seconds=1), False), (now, every <= 5)):
             interval = schedule(every, nowfun=partial(moment.astimezone, app.timezone), app=app)
             is_due, pause = interval.is_due(last.astimezone(app.timezone))
