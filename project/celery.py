@@ -4,10 +4,18 @@ import logging.config
 import os
 from typing import Any
 
-from celery import Celery
-from celery.signals import beat_init, setup_logging, worker_init, worker_process_init
+from celery import Celery, Task
+from celery.signals import (
+    beat_init,
+    setup_logging,
+    task_postrun,
+    task_prerun,
+    worker_init,
+    worker_process_init,
+)
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
+from django.db import close_old_connections
 
 from project import lifeline
 from project.beat import report_signs, schedule
@@ -46,6 +54,17 @@ def load(**_: Any) -> None:
 def end_with_parent(**_: Any) -> None:
     """End a pool process whose worker was killed; it would wait for work for ever."""
     lifeline.end_with_parent()
+
+
+@task_prerun.connect
+@task_postrun.connect
+def keep_connection(sender: "Task[Any, Any]", **_: Any) -> None:
+    """Keep the database connection between tasks as Django does between requests: while it is usable and young.
+
+    Celery itself closes it after CELERY_DB_REUSE_MAX tasks, and does not ask whether it is broken.
+    """
+    if not sender.request.is_eager:
+        close_old_connections()
 
 
 @beat_init.connect

@@ -120,6 +120,9 @@ CELERY_TASK_REJECT_ON_WORKER_LOST = False
 CELERY_TASK_ACKS_ON_FAILURE_OR_TIMEOUT = True
 # One message at a time: a prefetched one would wait behind a long task while others idle.
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
+# Celery would connect to the database anew for each task. So many tasks share a connection at most;
+# between two tasks Django closes one that is broken, or older than CONN_MAX_AGE (project/celery.py).
+CELERY_DB_REUSE_MAX = 1_000
 # On SIGQUIT (or SIGTERM with REMAP_SIGTERM=SIGQUIT) running tasks get this long to end.
 CELERY_WORKER_SOFT_SHUTDOWN_TIMEOUT = 5
 CELERY_WORKER_ENABLE_SOFT_SHUTDOWN_ON_IDLE = True
