@@ -10,6 +10,8 @@ from project import environment
 # worker well within a third of the lease (45 s); a migration or report may take its time. A lock
 # is waited for briefly everywhere: what waits longer is a twin, and has an answer of its own.
 STATEMENT_TIMEOUT = {"web": 10_000, "worker": 15_000, "command": 0}
+# Seconds on top of that after which a server that does not even end a statement is given up.
+GRACE = 2.0
 LOCK_TIMEOUT = {"web": 5_000, "worker": 5_000, "command": 10_000}
 
 
@@ -44,6 +46,7 @@ def connection(role: str) -> dict[str, Any]:
         "options": "" if pooled else timeouts,
     } | settings["OPTIONS"]
     return settings | {
+        "ANSWER_WITHIN": STATEMENT_TIMEOUT[role] and STATEMENT_TIMEOUT[role] / 1000 + GRACE,
         "CONN_MAX_AGE": environment.integer("CONN_MAX_AGE", 60),
         "CONN_HEALTH_CHECKS": True,
         "DISABLE_SERVER_SIDE_CURSORS": pooled,

@@ -82,7 +82,7 @@ def database(url: str) -> dict[str, Any]:
             f"DATABASE_URL must be a postgresql:// address, not {parts.scheme or 'empty'}://."
         )
     return {
-        "ENGINE": "django.db.backends.postgresql",
+        "ENGINE": "project.postgresql",
         "NAME": unquote(parts.path.lstrip("/")) or "postgres",
         "USER": unquote(parts.username or ""),
         "PASSWORD": unquote(parts.password or ""),

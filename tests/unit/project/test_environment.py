@@ -71,7 +71,7 @@ def test_port_out_of_range_is_refused(monkeypatch: pytest.MonkeyPatch, raw: str)
 def test_database_address_is_taken_apart() -> None:
     found = environment.database("postgresql://me:p%40ss@db.example:6432/books?sslmode=require")
     assert found == {
-        "ENGINE": "django.db.backends.postgresql",
+        "ENGINE": "project.postgresql",
         "NAME": "books",
         "USER": "me",
         "PASSWORD": "p@ss",
