@@ -121,7 +121,10 @@ def measure(
             for many, case in product(clients, cases(variant)):
                 measured.cells.append(Cell(variant, case, many))
         for cell in measured.cells:
-            subjects[cell.variant.name].do("send", case=cell.case, count=10, clients=cell.clients)
+            # So often that each client's connection has prepared what it sends.
+            subjects[cell.variant.name].do(
+                "send", case=cell.case, count=10 * cell.clients, clients=cell.clients
+            )
         with psycopg.connect(postgres.url, autocommit=True) as connection:
             for cell in figures.interleaved(measured.cells, rounds):
                 server = servers.cpu_seconds(postgres)
@@ -165,7 +168,7 @@ def counted(variant: Variant, url: str, redis_url: str) -> dict[str, Counts]:
             subject.do("prepare")
             subject.do("seed")
             for case in cases(variant):
-                subject.do("send", case=case, count=2)
+                subject.do("send", case=case, count=10)
                 before = meter.counts
                 subject.do("send", case=case, count=COUNTED)
                 found[case] = meter.counts - before

@@ -27,7 +27,11 @@ from project.embedded import Postgres, Store
 from tests.hosts.site.pgbouncer import PgBouncer, installed
 
 RESULT = Path(__file__).with_name("results") / "scaling.md"
-OURS = VARIANTS["idempotent"]
+OURS = {
+    "direct": VARIANTS["idempotent"],
+    # Not every PgBouncer keeps prepared statements.
+    "PgBouncer": VARIANTS["idempotent, unprepared"],
+}
 CLIENTS, BATCH, TWINS = 4, 60, 40
 
 
@@ -68,7 +72,7 @@ def main() -> None:
                 addresses["PgBouncer"] = _pooled(url, home, stack)
             most = max(options.processes)
             subjects = {
-                way: [stack.enter_context(_subject(at, store)) for _ in range(most)]
+                way: [stack.enter_context(_subject(way, at, store)) for _ in range(most)]
                 for way, at in addresses.items()
             }
             subjects["direct"][0].do("prepare")
@@ -91,8 +95,8 @@ def main() -> None:
         RESULT.write_text(text)
 
 
-def _subject(url: str, store: Store) -> Subject:
-    return Subject(OURS, database_url=url, redis_url=store.url)
+def _subject(way: str, url: str, store: Store) -> Subject:
+    return Subject(OURS[way], database_url=url, redis_url=store.url)
 
 
 def _pooled(url: str, home: Path, stack: ExitStack) -> str:

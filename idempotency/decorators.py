@@ -259,8 +259,9 @@ class _Exchange:
     def _from_ledger(self, found: acquire.Acquired) -> HttpResponseBase:
         if isinstance(found, values.Reused | values.StillUnknown):
             repeats.note_refusal(found, phases=self._phases)
-        else:
-            self._phases.roll_back()
+        elif not isinstance(found, acquire.Won):
+            # A key that is free by now was claimed, which is undone in the end: this request has had its run.
+            self._phases.leave()
         if isinstance(found, values.Replay):
             self._require_still_allowed()
         told = told_of(found)

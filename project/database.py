@@ -32,7 +32,8 @@ def connection(role: str) -> dict[str, Any]:
     timeouts = (
         f"-c statement_timeout={STATEMENT_TIMEOUT[role]} -c lock_timeout={LOCK_TIMEOUT[role]}"
     )
-    # PgBouncer in transaction mode refuses them at connecting, and a cursor ends with its transaction there.
+    # PgBouncer in transaction mode refuses them at connecting, and a cursor ends with its transaction there, as does a
+    # prepared statement before its version 1.21.
     pooled = environment.flag("DATABASE_POOLED")
     settings["OPTIONS"] = {
         "connect_timeout": 3,
@@ -44,6 +45,9 @@ def connection(role: str) -> dict[str, Any]:
         "tcp_user_timeout": 20_000,
         "application_name": f"idempotency-ledger-{role}",
         "options": "" if pooled else timeouts,
+        # What a connection has sent five times it prepares: PostgreSQL parses and plans it no more.
+        "server_side_binding": not pooled,
+        "prepare_threshold": None if pooled else 5,
     } | settings["OPTIONS"]
     return settings | {
         "ANSWER_WITHIN": STATEMENT_TIMEOUT[role] and STATEMENT_TIMEOUT[role] / 1000 + GRACE,

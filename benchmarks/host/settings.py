@@ -8,6 +8,7 @@ from benchmarks.host.variants import VARIANTS
 VARIANT = VARIANTS[os.environ["BENCHMARK_VARIANT"]]
 REDIS_URL = os.environ["REDIS_URL"]
 _DATABASE = urlsplit(os.environ["DATABASE_URL"])
+_PREPARING = {"server_side_binding": True, "prepare_threshold": 5} if VARIANT.prepares else {}
 
 SECRET_KEY = "benchmark"
 ALLOWED_HOSTS = ["testserver"]
@@ -23,7 +24,7 @@ DATABASES = {
         "HOST": _DATABASE.hostname,
         "PORT": _DATABASE.port,
         "CONN_MAX_AGE": None,
-        "OPTIONS": {"sslmode": "disable"},
+        "OPTIONS": {"sslmode": "disable", **_PREPARING},
     }
 }
 CACHES = {

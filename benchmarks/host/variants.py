@@ -23,6 +23,8 @@ class Variant:
     settings: Callable[[str], dict[str, Any]] = lambda redis_url: {}
     prepare: str = ""
     header: str = "Idempotency-Key"
+    prepares: bool = True
+    """Whether Django's connection prepares statements, as the engineers' guide has it."""
     keeps: str = "–"
     """Where keys and answers are."""
     note: str = ""
@@ -53,9 +55,11 @@ OWN = (
     Variant("bare", "work:Bare"),
     Variant("floor", "floor:Floor", keeps="PostgreSQL"),
     Variant("idempotent", "ours:Local", apps=("idempotency",), keeps="PostgreSQL"),
+    Variant("idempotent, unprepared", "ours:Local", apps=("idempotency",), prepares=False),
     Variant("bare + call", "work:BareCall"),
     Variant("floor + call", "floor:FloorCall", keeps="PostgreSQL"),
     Variant("idempotent + call", "ours:Call", apps=("idempotency",), keeps="PostgreSQL"),
+    Variant("idempotent + call, unprepared", "ours:Call", apps=("idempotency",), prepares=False),
 )
 
 PEERS = (

@@ -27,14 +27,15 @@ def page(measured: "Measured") -> str:
         " PostgreSQL flushes every commit.\n"
         "Ratios are medians of the rounds' ratios, in brackets their quartiles; *added* is what comes on top of"
         " the bare endpoint.\n"
-        "Statements and the like are per request, those of authentication and of the work itself included.\n\n"
+        "Statements and the like are per request, those of authentication and of the work itself included.\n"
+        "Django's connections prepare their statements, except where a line says *unprepared*.\n\n"
         f"{figures.table(_HEAD, [_line(cell, measured) for cell in measured.cells])}"
         f"{_missing(measured)}{_promises(measured)}"
     )
 
 
 def _line(cell: "Cell", measured: "Measured") -> list[object]:
-    kind = " + call" if cell.variant.name.endswith("+ call") else ""
+    kind = " + call" if "+ call" in cell.variant.name else ""
     bare = _other(measured, f"bare{kind}", cell.clients)
     floor = _other(measured, f"floor{kind}", cell.clients)
     counts = measured.counts[cell.variant.name, cell.case]

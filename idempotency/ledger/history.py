@@ -88,12 +88,13 @@ def _unless_known(
         cursor.execute(
             """
             INSERT INTO idempotency_event (key_id, kind, actor, reason, detail, alarming)
-            SELECT %(key)s, %(kind)s, %(actor)s, '', %(detail)s, false WHERE NOT EXISTS (
-                SELECT FROM idempotency_event WHERE key_id = %(key)s AND kind = %(kind)s
+            SELECT %(key)s, %(kind)s::text, %(actor)s, '', %(detail)s, false WHERE NOT EXISTS (
+                SELECT FROM idempotency_event WHERE key_id = %(key)s AND kind = %(kind)s::text
                 AND (%(alike)s OR detail = %(detail)s)
                 AND at > clock_timestamp() - %(seconds)s * interval '1 second')
             AND (%(most)s::int IS NULL OR (
-                SELECT count(*) FROM idempotency_event WHERE key_id = %(key)s AND kind = %(kind)s) < %(most)s::int)
+                SELECT count(*) FROM idempotency_event WHERE key_id = %(key)s AND kind = %(kind)s::text)
+                < %(most)s::int)
             """,
             {
                 "key": key_id,

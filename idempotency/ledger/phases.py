@@ -173,6 +173,13 @@ class Phases:
             raise
         self.commit_is_open = False
 
+    def leave(self) -> None:
+        """End a phase that wrote nothing: by COMMIT, since at a ROLLBACK psycopg forgets what it has prepared."""
+        try:
+            self.commit()
+        except Error:
+            self.abandon()
+
     def roll_back(self) -> None:
         """End the phase, keeping nothing."""
         try:

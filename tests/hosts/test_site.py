@@ -29,8 +29,9 @@ def test_r8_psycopgs_pool_smaller_than_the_crowd(database: dict[str, Any]) -> No
     drive({"default": {**database, "OPTIONS": {"pool": {"min_size": 1, "max_size": 4}}}})
 
 
-def test_r8_persistent_connections_and_server_side_binding(database: dict[str, Any]) -> None:
-    drive({"default": {**database, "CONN_MAX_AGE": 60, "OPTIONS": {"server_side_binding": True}}})
+def test_r8_persistent_connections_that_prepare_their_statements(database: dict[str, Any]) -> None:
+    options = {"server_side_binding": True, "prepare_threshold": 2}
+    drive({"default": {**database, "CONN_MAX_AGE": 60, "OPTIONS": options}})
 
 
 @pytest.mark.skipif(not installed(), reason="pgbouncer is not installed")

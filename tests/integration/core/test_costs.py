@@ -28,12 +28,12 @@ FLOOR = {
 }
 OURS = {
     "fresh": Counts(round_trips=6, statements=4, commits=1),
-    "replay": Counts(round_trips=4, statements=2, commits=0),
+    "replay": Counts(round_trips=4, statements=2, commits=1),
     "conflict": Counts(round_trips=5, statements=3, commits=1),
 }
 OURS_WITH_A_CALL = {
     "fresh": Counts(round_trips=11, statements=7, commits=2),
-    "replay": Counts(round_trips=4, statements=2, commits=0),
+    "replay": Counts(round_trips=4, statements=2, commits=1),
     "conflict": Counts(round_trips=5, statements=3, commits=1),
 }
 

@@ -104,7 +104,18 @@ def test_r16_a_replay_reads_once_and_writes_nothing(
     caller.post("/local/", {"name": "a"}, key=key)
     with CaptureQueriesContext(connection) as captured:
         assert caller.post("/local/", {"name": "a"}, key=key).status_code == 201
-    assert kinds(captured) == ["BEGIN", "claim", "ROLLBACK"]
+    assert kinds(captured) == ["BEGIN", "claim", "COMMIT"]
+
+
+def test_r16_a_replay_leaves_what_its_connection_has_prepared(caller: Caller, key: str) -> None:
+    """At a ROLLBACK psycopg forgets its prepared statements, and the next requests prepare them anew."""
+    for _ in range(8):
+        assert caller.post("/local/", {"name": "a"}, key=key).status_code == 201
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT count(*) FROM pg_prepared_statements WHERE statement LIKE '%idempotency_take%'"
+        )
+        assert cursor.fetchone() == (1,)
 
 
 def test_r13_an_outside_call_costs_two_commits(caller: Caller, key: str) -> None:

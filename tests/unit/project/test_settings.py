@@ -143,7 +143,10 @@ def test_timeouts_differ_by_role_and_can_be_left_out_for_a_pooler() -> None:
 def test_behind_a_pooler_nothing_is_kept_in_a_session() -> None:
     found = read("DATABASES", DEBUG="1", DATABASE_POOLED="1")["DATABASES"]["default"]  # type: ignore[index]
     assert (found["OPTIONS"]["options"], found["DISABLE_SERVER_SIDE_CURSORS"]) == ("", True)
-    assert not read("DATABASES", DEBUG="1")["DATABASES"]["default"]["DISABLE_SERVER_SIDE_CURSORS"]  # type: ignore[index]
+    assert found["OPTIONS"]["prepare_threshold"] is None
+    direct = read("DATABASES", DEBUG="1")["DATABASES"]["default"]  # type: ignore[index]
+    assert not direct["DISABLE_SERVER_SIDE_CURSORS"]
+    assert direct["OPTIONS"]["prepare_threshold"] == 5
 
 
 def test_unknown_role_is_refused() -> None:
