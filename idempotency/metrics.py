@@ -9,7 +9,6 @@ and one scrape tells of all. What is read from the database is the same for ever
 """
 
 import os
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
 from threading import Lock
@@ -219,7 +218,7 @@ def _of_ledger() -> Iterator[Metric]:
     up = GaugeMetricFamily("idempotency_ledger_up", "Whether the ledger's database answers.")
     try:
         seen = census.take(connection=connections[conf.DATABASE])
-        ages = heartbeat.ages()
+        marks = heartbeat.marks()
     except Error:
         up.add_metric([], 0)
         yield up
@@ -227,7 +226,7 @@ def _of_ledger() -> Iterator[Metric]:
     up.add_metric([], 1)
     yield up
     yield from _of_census(seen)
-    yield from _of_tasks(ages)
+    yield from _of_tasks(marks)
 
 
 def _of_census(seen: census.Census) -> Iterator[Metric]:
@@ -249,12 +248,12 @@ def _of_census(seen: census.Census) -> Iterator[Metric]:
     yield alarms
 
 
-def _of_tasks(ages: Mapping[str, float]) -> Iterator[Metric]:
+def _of_tasks(marks: Mapping[str, heartbeat.Mark]) -> Iterator[Metric]:
     last = _gauge("recurring_last_success_timestamp_seconds", "When it last succeeded.", "task")
     silent = _gauge("recurring_silent", "1 where a task or a sign of life is overdue.", "task")
-    for task, age in ages.items():
-        last.add_metric([task], time.time() - age)
-    for task, late in heartbeat.judge(ages).items():
+    for task, mark in marks.items():
+        last.add_metric([task], mark.at)
+    for task, late in heartbeat.judge({task: mark.age for task, mark in marks.items()}).items():
         silent.add_metric([task], float(late))
     yield last
     yield silent

@@ -24,6 +24,7 @@ class News(enum.StrEnum):
     TWICE = "twice"
     DIFFERENT = "different"
     UNRECORDED = "unrecorded"
+    UNREADABLE = "unreadable"
 
     @property
     def sentence(self) -> str:
@@ -36,6 +37,7 @@ _NEWS = {
     News.TWICE: "The other side says that it happened a second time.",
     News.DIFFERENT: "The other side did something else than was asked for, e.g. with another amount.",
     News.UNRECORDED: "It happened at the other side, and nothing here knows of it.",
+    News.UNREADABLE: "The other side has sent a signed message that cannot be read.",
 }
 
 

@@ -147,14 +147,6 @@ class SignatureInvalid(APIException):
     default_detail = "The signature does not match this body, or is too old."
 
 
-class EventUnreadable(APIException):
-    """A message is signed by the gateway, and yet it is no event."""
-
-    status_code = 400
-    default_code = "event-unreadable"
-    default_detail = "The message is no event of the gateway."
-
-
 class EventBusy(APIException):
     """Another copy of the event is being worked on; the sender repeats it."""
 
@@ -246,12 +238,6 @@ PROBLEMS: Mapping[str, Mapping[str, Any]] = {
         "The event is not signed by the gateway",
         "The signature is missing, does not match the body, or is older than is accepted.",
         "Only the gateway sends events; check the shared secret and both clocks.",
-    ),
-    **_problem(
-        EventUnreadable,
-        "The message is no event",
-        "The message is signed by the gateway, and does not have the form of its events.",
-        "Check which version of events the gateway sends.",
     ),
     **_problem(
         EventBusy,

@@ -3,10 +3,10 @@
 from typing import Any
 
 from idempotency.ledger import Claim
-from idempotency.operations import message_handler, operation, recurring
+from idempotency.operations import NotNow, message_handler, operation, recurring
 from payments import services
 from payments.conf import conf
-from payments.gateway import read_kept_event, refusal
+from payments.gateway import Unreadable, read_kept_event, refusal
 from payments.serializers import PayoutOut, ReceiptOut, RefundOut
 
 REFUND = "payments.refund"
@@ -44,5 +44,7 @@ def receipt(*, claim: Claim, input: Any) -> Any:  # noqa: A002
 def event_again(*, message: bytes) -> None:
     """Take in an event that was taken in before: what it tells is written unless it is written already."""
     event = read_kept_event(message)
+    if isinstance(event, Unreadable):
+        raise NotNow("The message still cannot be read.")
     if event is not None:
         services.take_in(event)

@@ -21,7 +21,8 @@ class StripeWebhook(APIView):
     """Events of the gateway. What they tell, and what is done about it: `services.news`.
 
     The sender is known by its signature over the raw body, not by credentials. Any event that was taken in is answered
-    200, also one that changes nothing; only what a repeat could mend is answered otherwise.
+    200, also one that changes nothing, or cannot be read and is raised; only what a repeat could mend is answered
+    otherwise.
     """
 
     authentication_classes: list[Any] = []
@@ -37,7 +38,7 @@ class StripeWebhook(APIView):
                 if claim is not None:
                     came = services.take_in(event)
                     said = f"{services.headline(event)} ({came})"
-                    claim.link(reference=event.gateway_id, summary=said)
+                    claim.link(reference=services.about(event), summary=said)
         return Response({"received": True})
 
 

@@ -50,6 +50,7 @@ _NEWS = {
     News.TWICE: "Late news: the other side did it a second time",
     News.DIFFERENT: "Late news: the other side did something else than was asked for",
     News.UNRECORDED: "Late news: it happened, and nothing here knows of it",
+    News.UNREADABLE: "Late news: a signed message of the other side cannot be read",
 }
 _DECISIONS = {
     "not-yet": "not found, and too recent for that to prove anything",

@@ -55,7 +55,9 @@ class Answer:
 
     def wait(self, *, now: float) -> float | None:
         """Return the valid word of Retry-After in seconds, or None. `now` is wall-clock time."""
-        return parse_retry_after(self.headers.get("retry-after"), now=now)
+        return parse_retry_after(
+            self.headers.get("retry-after"), now=now, date=self.headers.get("date")
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -125,13 +125,29 @@ def await_all() -> None:
         )
 
 
-def ages() -> dict[str, float]:
-    """Return for each recurring task that ever succeeded, and each sign, how many seconds ago that was."""
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """When a recurring task last succeeded."""
+
+    at: float
+    """Seconds since the epoch, by the database's clock."""
+    age: float
+    """Seconds that have passed since then."""
+
+
+def marks() -> dict[str, Mark]:
+    """Return the last success of each recurring task that ever succeeded, and of each sign of life."""
     with connections[conf.DATABASE].cursor() as cursor:
         cursor.execute(
-            "SELECT name, EXTRACT(epoch FROM clock_timestamp() - last_ok_at) FROM idempotency_heartbeat"
+            "SELECT name, EXTRACT(epoch FROM last_ok_at), EXTRACT(epoch FROM clock_timestamp() - last_ok_at) "
+            "FROM idempotency_heartbeat"
         )
-        return {name: max(0.0, float(age)) for name, age in cursor.fetchall()}
+        return {name: Mark(float(at), max(0.0, float(age))) for name, at, age in cursor.fetchall()}
+
+
+def ages() -> dict[str, float]:
+    """Return for each recurring task that ever succeeded, and each sign, how many seconds ago that was."""
+    return {name: mark.age for name, mark in marks().items()}
 
 
 def limits() -> dict[str, float]:

@@ -80,7 +80,7 @@ def late_news(
     """Record that something happened outside which the key's settlement does not say, and call a person (R39).
 
     Args:
-        key_id: None where nobody knows of which key it is.
+        key_id: None where nobody knows of which key it is; then it is unrecorded, unless it cannot even be read.
         detail: plain JSON: what was heard, and what our books had said. Staff read `gateway_reference`, `about`,
             `kind`, `our_books_said`, `said` and `expected` at once; the rest is shown to whoever may see values.
         news: what is wrong, which decides what staff are told to do.
@@ -91,7 +91,8 @@ def late_news(
         row = cursor.fetchone()
     state = row[0] if row else "purged"
     if key_id is None:
-        state, news = "not known", News.UNRECORDED
+        state = "not known"
+        news = news if news is News.UNREADABLE else News.UNRECORDED
     history.late_news(
         connection=connection, key_id=key_id, state=state, actor=actor, detail=detail, news=news
     )

@@ -32,11 +32,16 @@ def as_seconds(word: object) -> float | None:
     return float(min(word, LONGEST))
 
 
-def parse_retry_after(value: str | None, *, now: float) -> float | None:
+def parse_retry_after(value: str | None, *, now: float, date: str | None = None) -> float | None:
     """Return the seconds to wait, or None where the header says nothing valid.
 
-    `now` is wall-clock time in seconds since the epoch. A date in the past, like "0", gives 0.0.
+    A date in the past, like "0", gives 0.0.
     Negative, fractional, exponent, underscored or non-ASCII numbers and joined lines give None.
+
+    Args:
+        now: wall-clock time in seconds since the epoch.
+        date: the answer's own `Date`. Where it is one, a date is counted from there: the sender read
+            both from one clock, and ours may be wrong by hours.
     """
     if value is None:
         return None
@@ -45,7 +50,10 @@ def parse_retry_after(value: str | None, *, now: float) -> float | None:
         digits = value.lstrip("0")
         return float(min(int(digits or "0"), LONGEST)) if len(digits) <= 10 else float(LONGEST)
     moment = _http_date(value, now=now)
-    return None if moment is None else min(max(0.0, moment - now), float(LONGEST))
+    if moment is None:
+        return None
+    said = _http_date(date.strip(" \t"), now=now) if date else None
+    return min(max(0.0, moment - (now if said is None else said)), float(LONGEST))
 
 
 def _http_date(value: str, *, now: float) -> float | None:

@@ -8,7 +8,11 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from idempotency.resilience.retryafter import as_seconds, parse_retry_after, parse_retry_info
+from idempotency.resilience.retryafter import (
+    as_seconds,
+    parse_retry_after,
+    parse_retry_info,
+)
 
 _SAME = {
     "httpx": "httpx2",
@@ -135,7 +139,9 @@ def retry_after(met: object, *, now: float) -> float | None:
         items = getattr(getattr(holder, "headers", None), "items", None)
         if callable(items):
             lines = [str(value) for name, value in items() if name.lower() == "retry-after"]
-            return parse_retry_after(", ".join(lines), now=now) if lines else None
+            dates = [str(value) for name, value in items() if name.lower() == "date"]
+            date = dates[0] if len(dates) == 1 else None
+            return parse_retry_after(", ".join(lines), now=now, date=date) if lines else None
     return _grpc_retry_info(met)
 
 

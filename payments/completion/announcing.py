@@ -2,13 +2,13 @@
 
 import json
 import uuid
-from datetime import UTC, datetime
+from datetime import UTC
 from typing import Any
 
 from django.core.serializers.json import DjangoJSONEncoder
 from django.db.models import Q
 
-from idempotency.ledger import names_of, sealing
+from idempotency.ledger import moment, names_of, sealing
 from idempotency.operations import defer
 from payments.models import Delivery, Endpoint, Receipt, Refund
 from payments.serializers import KINDS, PING, SILENT
@@ -61,7 +61,7 @@ def _of_merchant(row: Any) -> Q:
 def _enqueue(
     endpoint: Endpoint, event: str, data: Any, *, subject_id: uuid.UUID, subject_version: int
 ) -> Delivery:
-    at = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    at = moment.now().astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
     body = json.dumps({"type": event, "timestamp": at, "data": data}, cls=DjangoJSONEncoder)
     delivery = Delivery(
         endpoint=endpoint,

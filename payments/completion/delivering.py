@@ -15,7 +15,6 @@ from django.db import transaction
 from django.db.models import F
 from django.db.models.functions import Coalesce, Now
 
-from idempotency.clock import SYSTEM
 from idempotency.exceptions import CallFailed, CallRejected, Cancelled
 from idempotency.ledger import Claim, names_of, sealing
 from idempotency.types import CallReport, Downstream, Outcome, OutsideRequest, OutsideResult
@@ -58,7 +57,7 @@ def deliver(*, claim: Claim, delivery_id: uuid.UUID) -> dict[str, Any]:
         step=STEP,
         subject=f"delivery {delivery.pk}",
         request=sealing.unseal(delivery.body),
-        send=partial(_send, delivery),
+        send=partial(_send, delivery, delivery.now),
         downstream=DOWNSTREAM,
     )
     _end(delivery.pk, Delivery.DELIVERED, "")
@@ -147,11 +146,11 @@ def _rest(endpoint: Endpoint, now: datetime) -> float:
 # -- the try -----------------------------------------------------------------------------------------------------------
 
 
-def _send(delivery: Delivery, request: OutsideRequest) -> OutsideResult:
+def _send(delivery: Delivery, at: datetime, request: OutsideRequest) -> OutsideResult:
     endpoint = delivery.endpoint
     signed = signing.headers(
         webhook_id=delivery.webhook_id,
-        at=int(SYSTEM.wall()),
+        at=int(at.timestamp()),
         body=request.payload,
         keys=keys_of(endpoint),
     )

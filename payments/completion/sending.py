@@ -13,7 +13,7 @@ import httpx2
 from idempotency.clock import SYSTEM
 from idempotency.exceptions import CallError
 from idempotency.resilience import Guard, RetryPolicy, http_client
-from idempotency.resilience.retryafter import parse_retry_after
+from idempotency.resilience.signs import retry_after
 from payments.completion.addresses import admitted
 from payments.conf import conf
 
@@ -69,8 +69,7 @@ class _Answer:
 def _send(url: str, body: bytes, headers: dict[str, str]) -> _Answer:
     # Left before its body is read, the answer cannot be too long, and the connection is closed.
     with _client().stream("POST", url, content=body, headers=headers) as response:
-        word = response.headers.get("Retry-After")
-        return _Answer(response.status_code, parse_retry_after(word, now=SYSTEM.wall()))
+        return _Answer(response.status_code, retry_after(response, now=SYSTEM.wall()))
 
 
 def _since(began: float) -> int:

@@ -19,6 +19,7 @@ from payments.gateway.port import (
     Recipient,
     RecipientRequest,
     RefundRequest,
+    Unreadable,
 )
 
 __all__ = [
@@ -33,6 +34,7 @@ __all__ = [
     "Recipient",
     "RecipientRequest",
     "RefundRequest",
+    "Unreadable",
     "gateway",
     "read_event",
     "read_kept_event",
@@ -61,7 +63,7 @@ def refusal() -> CallFailed | None:
     return configured().sends.refusal()
 
 
-def read_event(*, body: bytes, signature: str) -> Event | None:
+def read_event(*, body: bytes, signature: str) -> Event | Unreadable | None:
     """Return what a signed message of the gateway tells; None where it is about nothing that concerns us.
 
     Raises:
@@ -72,7 +74,7 @@ def read_event(*, body: bytes, signature: str) -> Event | None:
     return events.read(body=body, signature=signature)
 
 
-def read_kept_event(body: bytes) -> Event | None:
+def read_kept_event(body: bytes) -> Event | Unreadable | None:
     """Return what a message tells that was signed when it came, and has been kept since."""
     from payments.gateway.stripe import events
 

@@ -154,6 +154,14 @@ class Event:
     """As a look-up would have answered at that moment."""
 
 
+@dataclass(frozen=True, slots=True)
+class Unreadable:
+    """A message that the gateway signed, and that cannot be read: it may be of money, so it is kept, and raised."""
+
+    id: str
+    """The same in every copy."""
+
+
 # -- the port ----------------------------------------------------------------------------------------------------------
 
 

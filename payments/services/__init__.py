@@ -8,7 +8,7 @@ from payments.services.charging import (
     finish_payment,
     record_charge,
 )
-from payments.services.news import follow_up, headline, take_in
+from payments.services.news import about, follow_up, headline, take_in
 from payments.services.payouts import (
     PAYOUT,
     RECIPIENT,
@@ -39,6 +39,7 @@ __all__ = [
     "ReceiptOrder",
     "RefundOrder",
     "TransferOrder",
+    "about",
     "create_payment",
     "end_payment",
     "end_payout",

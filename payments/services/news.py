@@ -20,7 +20,7 @@ from idempotency.resilience import Deadline
 from idempotency.types import Absent, Applied, LookUp, News, Pending, Rejected, State
 from payments.conf import conf
 from payments.exceptions import RefundTooLarge
-from payments.gateway import Event, Kind, Movement, Progress, gateway
+from payments.gateway import Event, Kind, Movement, Progress, Unreadable, gateway
 from payments.models import Payment, Payout, Refund
 from payments.money import shown
 from payments.services.charging import CHARGE, refusal_status
@@ -43,11 +43,19 @@ _STEPS = {Kind.CHARGE: CHARGE, Kind.REFUND: REFUND, Kind.PAYOUT: PAYOUT}
 _OPEN = (State.IN_PROGRESS, State.UNKNOWN)
 
 
-def take_in(event: Event) -> str:
+def take_in(event: Event | Unreadable) -> str:
     """Write down what an event tells; requires the transaction in which the event is remembered.
 
     Returns: what came of it, in a few words for staff.
     """
+    if isinstance(event, Unreadable):
+        late_news(
+            key_id=None,
+            actor="event",
+            detail={"about": f"message {event.id}"},
+            news=News.UNREADABLE,
+        )
+        return _ALARMED
     row = _find(event)
     if row is None:
         return _ALARMED if _unknown_money(event) else "nothing here is about it"
@@ -70,8 +78,15 @@ def take_in(event: Event) -> str:
 _ALARMED = "an alarm was raised"
 
 
-def headline(event: Event) -> str:
+def about(event: Event | Unreadable) -> str:
+    """Return the gateway's id of what an event is about, as far as it can be read."""
+    return event.id if isinstance(event, Unreadable) else event.gateway_id
+
+
+def headline(event: Event | Unreadable) -> str:
     """Return in one line what an event tells, for staff."""
+    if isinstance(event, Unreadable):
+        return "Event of the gateway that cannot be read"
     match event.said:
         case Applied(result=result):
             movement = Movement.of(result.record)

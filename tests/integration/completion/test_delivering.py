@@ -4,6 +4,7 @@ import base64
 import hmac
 import json
 import time
+from collections.abc import Iterator
 from datetime import timedelta
 
 import pytest
@@ -11,6 +12,7 @@ from django.conf import LazySettings
 from django.db import OperationalError
 from django.db.models.functions import Now
 
+from idempotency.clock import SYSTEM
 from idempotency.models import Key
 from payments import completion
 from payments.completion import signing
@@ -47,6 +49,25 @@ def test_a_payment_is_announced_signed_and_delivered_once(
     assert shop.pay(key="k1").json() == paid
     work()
     assert len(receiver.arrived) == 1, "a replay settles nothing"
+
+
+@pytest.fixture
+def wrong_clock() -> Iterator[None]:
+    """Let this host's wall clock be five hours behind."""
+    right = SYSTEM.wall
+    object.__setattr__(SYSTEM, "wall", lambda: right() - 5 * 3600)
+    yield
+    object.__setattr__(SYSTEM, "wall", right)
+
+
+def test_a_sender_whose_clock_is_wrong_is_believed_all_the_same(
+    shop: Shop, hearing: Hearing, receiver: Receiver, wrong_clock: None
+) -> None:
+    """Receivers refuse what was signed more than five minutes ago, or ahead."""
+    shop.pay()
+    work()
+    [(headers, body)] = receiver.arrived
+    assert verify(hearing.secret, headers, body) == delivery().webhook_id
 
 
 def test_the_signature_is_that_of_the_specification() -> None:

@@ -503,9 +503,14 @@ def test_without_a_secret_every_event_is_refused(
     assert send(told(processing, "succeeded"), secret="").status_code == 400
 
 
-@pytest.mark.parametrize("body", [b"[]", b"{}", b"no", b'{"id": 1, "data": {"object": 5}}'])
-def test_a_signed_message_that_is_no_event_is_refused(db: None, body: bytes) -> None:
-    assert send(body).json()["code"] == "event-unreadable"
+@pytest.mark.parametrize("hours", [-5, 5])
+def test_the_databases_clock_says_how_old_an_event_is(
+    processing: Payment, monkeypatch: pytest.MonkeyPatch, hours: int
+) -> None:
+    event, right = told(processing, "succeeded"), time.time()
+    monkeypatch.setattr(time, "time", lambda: right + hours * 3600)
+    assert send(event, at=right).status_code == 200
+    assert send(event, at=right + hours * 3600).json()["code"] == "signature-invalid"
 
 
 def test_an_event_of_another_kind_is_taken_and_changes_nothing(db: None) -> None:
@@ -599,34 +604,57 @@ def test_f9_somebody_elses_reference_on_the_same_account_is_no_error(
 @pytest.mark.parametrize(
     ("place", "value"),
     [
-        ("event", "e" * 5000),
-        ("event", "evt\u0000"),
         ("thing", "pi\u0000"),
+        ("thing", "p" * 5000),
+        ("thing", None),
+        ("thing", {"id": "pi_1"}),
+        ("object", ["payment_intent"]),
         ("amount", float("inf")),
         ("metadata", "text"),
         ("metadata", [1]),
     ],
 )
-def test_what_is_signed_and_no_event_is_refused_by_name(
+def test_r39_what_is_signed_and_cannot_be_read_is_kept_and_raised(
     processing: Payment, place: str, value: object
 ) -> None:
-    event = told(processing, "succeeded")
-    match place:
-        case "event":
-            event["id"] = value
-        case "thing":
-            event["data"]["object"]["id"] = value
-        case "amount":
-            event["data"]["object"]["amount"] = value
-        case _:
-            event["data"]["object"]["metadata"] = value
-    answer = send(event)
-    assert (answer.status_code, answer.json()["code"]) == (400, "event-unreadable")
+    """A refusal would be repeated for days, and nobody here would know."""
+    event = told(processing, "succeeded", event_id="evt_odd")
+    event["data"]["object"]["id" if place == "thing" else place] = value
+    body = json.dumps(event).encode()
+    assert [send(body).status_code, send(body).status_code] == [200, 200]
+    assert alarms() == [{"news": "unreadable", "about": "message evt_odd"}]
+    kept = Key.objects.get(operation="inbox")
+    assert (kept.key, bytes(kept.body or b"")) == ("evt_odd", body)
+    assert kept.summary == "Event of the gateway that cannot be read (an alarm was raised)"
+    processing.refresh_from_db()
+    assert processing.status == "processing"
+    with pytest.raises(NotNow, match="still cannot be read"):
+        run_again(key_id=kept.id, actor="ann", reason="is it mended?")
 
 
-def test_an_event_nested_without_end_is_refused_by_name() -> None:
-    answer = send(b"[" * 50_000 + b"]" * 50_000)
-    assert (answer.status_code, answer.json()["code"]) == (400, "event-unreadable")
+@pytest.mark.parametrize(
+    "body",
+    [b"[]", b"{}", b"no", b'{"id": 1, "data": {"object": 5}}', b"[" * 50_000 + b"]" * 50_000],
+    ids=lambda body: str(body[:10]),
+)
+def test_r39_a_signed_message_without_an_id_is_known_by_its_bytes(db: None, body: bytes) -> None:
+    assert [send(body).status_code, send(body).status_code] == [200, 200]
+    (alarm,) = alarms()
+    assert alarm["about"] == f"message sha256:{hashlib.sha256(body).hexdigest()}"
+    assert Key.objects.get().operation == "inbox"
+
+
+@pytest.mark.parametrize(
+    "event_id", ["e" * 5000, "evt\u0000", 7, None, ["evt_1"], {"id": "evt_1"}], ids=str
+)
+def test_an_event_whose_id_cannot_be_kept_is_taken_in_once(
+    processing: Payment, event_id: object
+) -> None:
+    event = told(processing, "succeeded") | {"id": event_id}
+    assert [send(event).status_code, send(event).status_code] == [200, 200]
+    processing.refresh_from_db()
+    assert (processing.status, processing.version) == ("succeeded", 3)
+    assert alarms() == []
 
 
 def test_a_message_says_what_came_of_it(processing: Payment) -> None:

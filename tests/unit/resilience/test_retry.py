@@ -105,6 +105,14 @@ def test_r25_valid_words(value: str, expected: float) -> None:
     assert parse_retry_after(value, now=NOW) == expected
 
 
+@pytest.mark.parametrize("off", [-18_000, 18_000])
+def test_r25_a_date_is_counted_from_the_answers_own(off: int) -> None:
+    date, at = "Sun, 06 Nov 1994 08:49:37 GMT", "Sun, 06 Nov 1994 08:49:47 GMT"
+    assert parse_retry_after(at, now=NOW + off, date=date) == 10.0
+    assert parse_retry_after(at, now=NOW, date="yesterday") == 10.0
+    assert parse_retry_after("7", now=NOW + off, date=date) == 7.0
+
+
 @pytest.mark.parametrize(
     "value",
     [
