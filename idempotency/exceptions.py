@@ -85,6 +85,26 @@ class CallFailed(CallError):
         self.sent = sent
 
 
+class AccountRefused(CallFailed):
+    """The other side refuses us and not this call, e.g. by a 401 of our credentials: it certainly changed nothing.
+
+    Every call would be refused until somebody repairs that, so deferred work waits for it and spends no attempt (R33).
+
+    Attributes:
+        retry_after: seconds until that is tried again.
+    """
+
+    def __init__(
+        self,
+        detail: str = "",
+        *,
+        code: str | None = None,
+        retry_after: float = 300.0,
+        report: "CallReport | None" = None,
+    ) -> None:
+        super().__init__(detail, code=code, retry_after=retry_after, sent=True, report=report)
+
+
 class CallUnknown(CallError):
     """The call may have been executed and nobody knows yet. Never a "no"."""
 

@@ -4,6 +4,7 @@ ended                                journal agrees: nothing applied     otherwi
 a result was returned                completed                           completed, or unknown while a step is open
 TemporaryFailure, a transient call   waits again; gave up at the limit   unknown
 refused by a breaker or bulkhead     waits again, attempt given back     unknown
+our account is refused               waits again, attempt given back     unknown
 sealed under another process's key   waits again, attempt given back     unknown
 stopped in good order                waits again, in a new cycle         unknown
 a verdict, a refused call            completed with its code             unknown, needs a person
@@ -21,6 +22,7 @@ from rest_framework.exceptions import APIException
 from idempotency import telemetry
 from idempotency.clock import SYSTEM, Clock
 from idempotency.exceptions import (
+    AccountRefused,
     CallError,
     CallFailed,
     CallRejected,
@@ -233,13 +235,15 @@ _TEMPORARY = (TemporaryFailure, LedgerUnavailable, OperationalError, InterfaceEr
 
 
 def _has_not_begun(error: BaseException) -> bool:
-    """Whether the run came to nothing before it did anything: R33 counts no attempt."""
+    """Whether the run came to nothing for a reason that was none of its own: R33 counts no attempt."""
     refused = isinstance(error, CallFailed) and error.code in _REFUSED_HERE
-    return refused or isinstance(error, Unreadable)
+    return refused or isinstance(error, AccountRefused | Unreadable)
 
 
 def _is_hopeless(error: CallFailed) -> bool:
-    """Whether the other side's refusal would be the same next time, e.g. of our own credentials."""
+    """Whether the other side's refusal would be the same next time, e.g. of a field that it does not know."""
+    if isinstance(error, AccountRefused):
+        return False
     report = error.report
     return report is not None and report.attempts > 0 and report.outcome is Outcome.FATAL
 

@@ -11,6 +11,7 @@ import pytest
 import stripe
 
 from idempotency.exceptions import (
+    AccountRefused,
     CallFailed,
     CallUnknown,
     UnjournalledCall,
@@ -254,3 +255,13 @@ def test_r24_a_key_in_use_is_waited_for_under_the_same_key(simulator: Gateway) -
     statuses = [request["status"] for request in simulator.requests()]
     assert 409 in statuses
     assert len(simulator.effects()) == 1
+
+
+def test_r33_refused_credentials_are_said_to_be_all_calls(simulator: Gateway) -> None:
+    """And have no vote in the breaker, which other accounts may share (H10)."""
+    made = gateway_at(simulator.url, api_key="not-a-key")
+    with pytest.raises(AccountRefused) as raised:
+        charge(made)
+    assert (raised.value.retry_after, raised.value.sent) == (300.0, True)
+    assert len(simulator.requests()) == 1
+    assert simulator.effects() == []

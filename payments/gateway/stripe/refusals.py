@@ -19,7 +19,7 @@ from typing import Any
 
 import stripe
 
-from idempotency.exceptions import CallFailed, CallRejected
+from idempotency.exceptions import AccountRefused, CallFailed, CallRejected
 from payments.gateway.port import ACTION_REQUIRED
 
 # Parameters whose value is the caller's.
@@ -52,6 +52,7 @@ def translated() -> Generator[None, None, None]:
     Raises:
         CallRejected: a business "no".
         CallFailed: a "no" to us.
+        AccountRefused: a "no" to whatever we send.
     """
     try:
         yield
@@ -59,7 +60,12 @@ def translated() -> Generator[None, None, None]:
         raise declined(_body(error)) from None
     except stripe.InvalidRequestError as error:
         raise _refused(error) from None
-    except (stripe.AuthenticationError, stripe.PermissionError) as error:
+    except stripe.AuthenticationError as error:
+        raise AccountRefused(
+            f"The gateway refuses our credentials ({error.http_status}).",
+            code="gateway-unavailable",
+        ) from None
+    except stripe.PermissionError as error:
         raise _misconfigured(error) from None
     except stripe.APIError as error:
         # The official client leaves the code out where it has no class of its own for an error.
@@ -108,7 +114,7 @@ def _misconfigured(error: stripe.StripeError) -> CallFailed:
         str(part) for part in (error.http_status, error.code, getattr(error, "param", "")) if part
     )
     return CallFailed(
-        f"The gateway refuses our account, our credentials or our way of asking ({why}).",
+        f"The gateway refuses our account or our way of asking ({why}).",
         code="gateway-unavailable",
         sent=True,
     )

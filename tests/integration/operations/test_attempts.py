@@ -11,7 +11,7 @@ from django.db import OperationalError, connection
 from django.utils import timezone
 
 from idempotency import reconciliation
-from idempotency.exceptions import CallFailed, CallRejected, TemporaryFailure
+from idempotency.exceptions import AccountRefused, CallFailed, CallRejected, TemporaryFailure
 from idempotency.execution import Free
 from idempotency.ledger import Claim, due
 from idempotency.ledger.phases import phase
@@ -188,7 +188,7 @@ def test_r33_an_other_side_that_refused_for_a_moment_is_tried_again(caller: Call
 def test_r33_a_refusal_that_a_repeat_does_not_mend_ends_at_once(caller: Caller) -> None:
     operation = caller.job({"n": 1}, path="/transfers/")
     report = CallReport(attempts=1, seconds=1, outcome=Outcome.FATAL, sent=True)
-    other_side.script = [CallFailed("401: our credentials", sent=True, report=report)]
+    other_side.script = [CallFailed("400: our way of asking", sent=True, report=report)]
 
     assert run_out(operation) == {
         "state": "completed",
@@ -196,6 +196,24 @@ def test_r33_a_refusal_that_a_repeat_does_not_mend_ends_at_once(caller: Caller) 
         "result": None,
         "error": "gave-up",
     }
+
+
+def test_r33_work_waits_for_credentials_to_be_repaired_and_spends_no_attempt(
+    caller: Caller,
+) -> None:
+    """An API key that was rotated under a queue: no payout of it may end as failed."""
+    operation = caller.job({"n": 1}, path="/transfers/")
+    report = CallReport(attempts=1, seconds=1, outcome=Outcome.FATAL, sent=True)
+    other_side.script = [AccountRefused("401", report=report) for _ in range(20)]
+
+    for _ in range(20):
+        assert isinstance(runner.run(), Free)
+        assert (facts(operation)["state"], facts(operation)["attempts"]) == ("in_progress", 0)
+        assert 299 < float(caller.look(operation)["Retry-After"]) < 460
+        make_due()
+    assert run_out(operation)["attempts"] == 1
+    assert facts(operation)["state"] == "completed"
+    assert len(other_side.effects) == 1
 
 
 def test_r14_a_business_refusal_ends_with_its_own_code(caller: Caller) -> None:

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 import stripe
 
-from idempotency.exceptions import CallError, CallFailed, CallRejected, CallUnknown
+from idempotency.exceptions import AccountRefused, CallError, CallFailed, CallRejected, CallUnknown
 from idempotency.types import Absent, Applied, LookUp, Pending, Rejected
 from payments.gateway import ACTION_REQUIRED
 from payments.gateway.stripe import shapes
@@ -63,11 +63,17 @@ def test_r14_what_we_do_wrong_is_a_failure_that_was_sent(
     assert "what was sent" not in str(error)
 
 
-@pytest.mark.parametrize("kind", [stripe.AuthenticationError, stripe.PermissionError])
-def test_r14_our_credentials_are_a_failure(kind: type[stripe.StripeError]) -> None:
-    error = raised_for(kind("Invalid API Key provided: sk_test_***", http_status=401))
+@pytest.mark.parametrize(
+    ("kind", "status", "to_all"),
+    [(stripe.AuthenticationError, 401, True), (stripe.PermissionError, 403, False)],
+)
+def test_r14_our_credentials_are_a_failure(
+    kind: type[stripe.StripeError], status: int, to_all: bool
+) -> None:
+    error = raised_for(kind("Invalid API Key provided: sk_test_***", http_status=status))
     assert isinstance(error, CallFailed)
-    assert error.sent
+    assert isinstance(error, AccountRefused) is to_all
+    assert (error.code, error.sent) == ("gateway-unavailable", True)
     assert "sk_test" not in str(error)
 
 
