@@ -1,15 +1,13 @@
-"""Measure deferred work: jobs per second and their delay, ours beside Celery's `delay()` and procrastinate.
+"""Measure deferred work: jobs per second, their delay and their CPU, ours beside Celery's `delay()` and procrastinate.
 
-    python -m benchmarks.deferred [--jobs 400] [--workers 1 2 4] [--rounds 2] [--write]
+    python -m benchmarks.deferred [--jobs 1000] [--workers 1 2 4] [--rounds 3] [--write]
 
-Each job is sent in a transaction with an order, and inserts one row. *Throughput*: all jobs are sent before a worker is
-there; the rate is that of the middle 80 %, by the database's clock, so that starting is not counted. *Delay*: workers
-are idle and a job is sent every 50 ms; from the order's insertion to the job's.
+Each job is sent in a transaction with an order, and inserts one row. *Throughput and CPU*: all jobs are sent before a
+worker is there; both are those of the middle 80 %, so that starting is not in them. *Delay*: the same workers are idle
+and a job is sent every 50 ms; from the order's insertion to the job's.
 """
 
 import argparse
-import os
-import signal
 import statistics
 import subprocess
 import time
@@ -21,13 +19,18 @@ from pathlib import Path
 import psycopg
 
 from benchmarks.host.variants import QUEUES, Variant
-from benchmarks.rig import figures, servers
+from benchmarks.rig import cpu, figures, servers
 from benchmarks.rig.environments import CannotInstall
 from benchmarks.rig.subject import ROOT, Subject, python_of, surroundings
+from project.embedded import Postgres
 
 RESULT = Path(__file__).with_name("results") / "deferred.md"
-IDLE_JOBS = 40
+IDLE_JOBS = 100
 PATIENCE = 120.0
+FIRST, LAST = 0.1, 0.9
+"""Of the jobs that are done in a backlog: between these shares it is measured."""
+IDLE_CPU = 0.02
+"""Seconds of CPU in half a second: workers that use no more are idle."""
 
 Worker = subprocess.Popen[bytes]
 
@@ -42,16 +45,18 @@ class Cell:
     """Jobs per second, one entry per round."""
     delays: list[float] = field(default_factory=list)
     sending: list[float] = field(default_factory=list)
-    """Seconds of CPU per job in the sending process, one entry per round; so is the next."""
+    """Seconds of CPU per job in the sending process, one entry per round; so are the next, of the workers and of
+    PostgreSQL."""
     working: list[float] = field(default_factory=list)
+    serving: list[float] = field(default_factory=list)
 
 
 def main() -> None:
     """Measure, print, and write where asked to."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--jobs", type=int, default=400)
+    parser.add_argument("--jobs", type=int, default=1_000)
     parser.add_argument("--workers", type=int, nargs="*", default=[1, 2, 4])
-    parser.add_argument("--rounds", type=int, default=2)
+    parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--write", action="store_true", help="renew the page in results/")
     options = parser.parse_args()
     cells = [Cell(variant, many) for variant in QUEUES for many in options.workers]
@@ -61,7 +66,7 @@ def main() -> None:
             url = servers.new_database(postgres.url, f"queue{number}")
             try:
                 with servers.store() as store:
-                    measure(cell, url, store.url, options.jobs)
+                    measure(cell, postgres, url, store.url, options.jobs)
             except CannotInstall as error:
                 missing[cell.variant.name] = str(error)
     text = page(cells, missing, options.jobs)
@@ -70,7 +75,7 @@ def main() -> None:
         RESULT.write_text(text)
 
 
-def measure(cell: Cell, url: str, redis_url: str, jobs: int) -> None:
+def measure(cell: Cell, postgres: Postgres, url: str, redis_url: str, jobs: int) -> None:
     """Send a backlog, let the workers do it, then send to idle workers."""
     with (
         Subject(
@@ -80,19 +85,29 @@ def measure(cell: Cell, url: str, redis_url: str, jobs: int) -> None:
     ):
         sender.do("prepare")
         cell.sending.append(sender.do("send", count=jobs)["cpu"] / jobs)
-        usage: list[float] = []
-        with workers(cell, url, redis_url, usage) as processes:
+        with workers(cell, url, redis_url) as processes:
+            used = [
+                (
+                    _wait(connection, int(share * jobs), processes),
+                    cpu.seconds_of(*(each.pid for each in processes)),
+                    servers.cpu_seconds(postgres),
+                )
+                for share in (FIRST, LAST)
+            ]
+            done, working, serving = (last - first for first, last in zip(*used, strict=True))
+            cell.working.append(working / max(1, done))
+            cell.serving.append(serving / max(1, done))
             _wait(connection, jobs, processes)
             cell.rates.append(_rate(connection, jobs))
+            _wait_until_idle(processes)
             sender.do("send", count=IDLE_JOBS, pause=0.05)
             _wait(connection, jobs + IDLE_JOBS, processes)
             cell.delays += _delays(connection, jobs)
-        cell.working.append(sum(usage) / (jobs + IDLE_JOBS))
 
 
 @contextmanager
-def workers(cell: Cell, url: str, redis_url: str, usage: list[float]) -> Iterator[list[Worker]]:
-    """Have that many workers; when they have ended, note their CPU seconds, those of starting included."""
+def workers(cell: Cell, url: str, redis_url: str) -> Iterator[list[Worker]]:
+    """Have that many workers."""
     python = python_of(cell.variant)
     commands: list[list[str | Path]] = [
         [python, "-m", "django", "procrastinate", "worker", "--concurrency", "1"]
@@ -116,35 +131,45 @@ def workers(cell: Cell, url: str, redis_url: str, usage: list[float]) -> Iterato
                 stdout=subprocess.DEVNULL,
             )
             started.append(process)
-            stack.callback(_end, process, usage)
+            stack.callback(_end, process)
         yield started
 
 
-def _end(process: Worker, usage: list[float]) -> None:
-    if process.poll() is None:
-        process.send_signal(signal.SIGTERM)
-        _, status, used = os.wait4(process.pid, 0)
-        process.returncode = os.waitstatus_to_exitcode(status)
-        usage.append(used.ru_utime + used.ru_stime)
+def _end(process: Worker) -> None:
+    process.terminate()
+    process.wait()
 
 
-def _wait(connection: psycopg.Connection, jobs: int, processes: list[Worker]) -> None:
+def _wait(connection: psycopg.Connection, jobs: int, processes: list[Worker]) -> int:
+    """Wait until so many jobs are done; return how many are."""
     until = time.monotonic() + PATIENCE
-    while _number(connection, "SELECT count(*) FROM done") < jobs:
+    while (done := int(_number(connection, "SELECT count(*) FROM done"))) < jobs:
         if time.monotonic() > until or any(one.poll() is not None for one in processes):
             raise SystemExit(
                 "the jobs are not done, or a worker has ended: see its own words above"
             )
-        time.sleep(0.05)
+        time.sleep(0.02)
+    return done
+
+
+def _wait_until_idle(processes: list[Worker]) -> None:
+    """Wait until the workers have nothing left to do: for half a second they use no CPU."""
+    until = time.monotonic() + PATIENCE
+    before = -1.0
+    while (now := cpu.seconds_of(*(each.pid for each in processes))) - before > IDLE_CPU:
+        if time.monotonic() > until:
+            raise SystemExit("the workers do not come to rest")
+        before = now
+        time.sleep(0.5)
 
 
 def _rate(connection: psycopg.Connection, jobs: int) -> float:
     seconds = _number(
         connection,
-        "SELECT extract(epoch FROM percentile_disc(0.9) WITHIN GROUP (ORDER BY at)"
-        " - percentile_disc(0.1) WITHIN GROUP (ORDER BY at)) FROM done",
+        f"SELECT extract(epoch FROM percentile_disc({LAST}) WITHIN GROUP (ORDER BY at)"
+        f" - percentile_disc({FIRST}) WITHIN GROUP (ORDER BY at)) FROM done",
     )
-    return 0.8 * jobs / seconds
+    return (LAST - FIRST) * jobs / seconds
 
 
 def _delays(connection: psycopg.Connection, after: int) -> list[float]:
@@ -172,6 +197,7 @@ def page(cells: list[Cell], missing: dict[str, str], jobs: int) -> str:
         "p99 ms",
         "CPU ms to send",
         "CPU ms to do",
+        "CPU ms of PostgreSQL",
     )
     rows = [_line(cell) for cell in cells if cell.rates]
     notes = "".join(f"- {variant.name}: {variant.note}\n" for variant in QUEUES)
@@ -180,7 +206,9 @@ def page(cells: list[Cell], missing: dict[str, str], jobs: int) -> str:
         "# Deferred work\n\n"
         f"`python -m benchmarks.deferred --write` made this page: a backlog of {jobs} jobs, each sent with an order"
         " in one transaction, then one job every 50 ms to idle workers.\n"
-        "Celery's workers are the processes of one pool; the CPU of doing contains their start.\n\n"
+        "The middle 80 % of the backlog is measured, so that no start is in it.\n"
+        "Celery's workers are the processes of one pool, and it keeps its connections to the database"
+        " (`CELERY_DB_REUSE_MAX`): by its default it makes one for each job.\n\n"
         f"{figures.table(head, rows)}\n{notes}{absent}"
     )
 
@@ -194,6 +222,7 @@ def _line(cell: Cell) -> list[object]:
         f"{figures.percentile(cell.delays, 0.99) * 1e3:.1f}",
         f"{statistics.median(cell.sending) * 1e3:.2f}",
         f"{statistics.median(cell.working) * 1e3:.2f}",
+        f"{statistics.median(cell.serving) * 1e3:.2f}",
     ]
 
 

@@ -1,7 +1,5 @@
 """Servers for a measurement: durable, as in production, and thrown away after it."""
 
-import contextlib
-import os
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -12,6 +10,7 @@ from urllib.parse import urlsplit
 import psycopg
 from psycopg import sql
 
+from benchmarks.rig import cpu
 from project.embedded import Postgres, Store
 
 
@@ -62,16 +61,7 @@ def through(address: str, port: int) -> str:
 
 def cpu_seconds(server: Postgres) -> float:
     """Return the CPU seconds that its processes have used; 0 where the system does not tell (other than Linux)."""
-    if server.process is None or not Path("/proc/self/stat").exists():
-        return 0
-    ticks = 0
-    for entry in Path("/proc").glob("[0-9]*/stat"):
-        with contextlib.suppress(OSError):
-            # What follows the name in brackets: state, parent, …, user and system time as the 12th and 13th.
-            words = entry.read_text().rpartition(") ")[2].split()
-            if int(words[1]) == server.process.pid:
-                ticks += int(words[11]) + int(words[12])
-    return ticks / os.sysconf("SC_CLK_TCK")
+    return 0 if server.process is None else cpu.seconds_of(server.process.pid)
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""Celery with its defaults but for a connection that it keeps, and with what this project sets for the ledger's nudges."""
+"""Celery with a connection that it keeps, else with its defaults, and with what this project sets for the nudges."""
 
 import os
 

@@ -21,6 +21,7 @@ class Sender:
         if settings.VARIANT.packages == ():
             import_module("benchmarks.host.jobs.celeryapp")
         self._send = settings.VARIANT.found()
+        self._flush = _flush if "idempotency" in settings.INSTALLED_APPS else lambda: True
         self._sent = 0
 
     def prepare(self) -> dict[str, Any]:
@@ -48,7 +49,15 @@ class Sender:
                 order(self._sent)
                 self._send(self._sent)
             time.sleep(pause)
+        self._flush()
         return {"cpu": time.process_time() - cpu, "seconds": time.perf_counter() - began}
+
+
+def _flush() -> bool:
+    """Publish what is still to be published: it is part of sending, also where a thread of its own does it."""
+    from idempotency.operations import wake
+
+    return wake.flush(seconds=60)
 
 
 if __name__ == "__main__":
