@@ -28,16 +28,20 @@ class MoneyAdmin(ConsoleAdmin):
     """A list of rows that were made under a key.
 
     Attributes:
-        sought: columns that a search compares as a whole; each has an index.
+        sought: columns that a search compares as a whole, by the names that staff have for them; each has an index.
         sums: columns of minor units, and what shows each with its currency instead.
     """
 
-    sought: tuple[str, ...] = ()
+    sought: Mapping[str, str] = {}
     sums: Mapping[str, str] = {"amount": "money"}
     # Shows the search box; what it does is `get_search_results`.
     search_fields = ("id",)
-    search_help_text = "Exact: id, operation_ref."
     ordering = ("-created_at",)
+
+    @property
+    def search_help_text(self) -> str:  # type: ignore[override]
+        """Return what the search box finds."""
+        return f"Exact: {', '.join([*self.sought.values(), 'id', 'operation_ref'])}."
 
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
@@ -114,8 +118,7 @@ class PaymentAdmin(MovingAdmin):
     )  # fmt: skip
     list_filter = ("status", "merchant")
     list_select_related = ("merchant",)
-    sought = ("order_id", "gateway_reference")
-    search_help_text = "Exact: order, gateway reference, id, operation_ref."
+    sought = {"order_id": "order", "gateway_reference": "gateway reference"}
     sums = {"amount": "money", "refunded_amount": "refunded", "refunded_reserved": "reserved"}
 
     def changelist_view(
@@ -174,8 +177,7 @@ class RefundAdmin(MovingAdmin):
     list_display = ("number", "payment", "money", "status", "made", "key", "gateway_reference")
     list_filter = ("status",)
     list_select_related = ("payment",)
-    sought = ("gateway_reference", "payment__order_id")
-    search_help_text = "Exact: order, gateway reference, id, operation_ref."
+    sought = {"payment__order_id": "order", "gateway_reference": "gateway reference"}
 
     @admin.display(description="amount")
     def money(self, row: Any) -> str:
@@ -192,8 +194,7 @@ class PayoutAdmin(MovingAdmin):
     )  # fmt: skip
     list_filter = ("status", "merchant")
     list_select_related = ("merchant",)
-    sought = ("gateway_reference",)
-    search_help_text = "Exact: gateway reference, id, operation_ref."
+    sought = {"gateway_reference": "gateway reference"}
 
 
 @admin.register(Receipt)
@@ -203,8 +204,7 @@ class ReceiptAdmin(MovingAdmin):
     list_display = ("number", "payment", "email", "status", "issued_at", "made", "key")
     list_filter = ("status",)
     list_select_related = ("payment",)
-    sought = ("payment__order_id",)
-    search_help_text = "Exact: order, id, operation_ref."
+    sought = {"payment__order_id": "order"}
 
 
 @admin.register(Transfer)

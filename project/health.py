@@ -44,12 +44,14 @@ def ready(request: HttpRequest) -> JsonResponse:
 def _database() -> str:
     try:
         with connection.cursor() as cursor:
-            cursor.execute("SELECT 1")
+            cursor.execute("SHOW transaction_read_only")
+            (read_only,) = cursor.fetchone()
     except Error as error:
         # The probe is open to everybody; addresses and names go to the log only.
         logger.warning("not ready: database: %s", error)
         return "unreachable"
-    return "ok"
+    # A standby, or a server that an operator has closed: every claim would be refused.
+    return "read-only" if read_only == "on" else "ok"
 
 
 def _store() -> str:

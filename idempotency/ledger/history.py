@@ -124,7 +124,7 @@ def late_news(
         kind="late-news",
         actor=actor,
         reason=news.sentence if key_id is None else f"{news.sentence} The key was {state}.",
-        detail={"news": news.value, **detail},
+        detail=_said(news, detail),
         alarming=True,
     )
     # Whatever its state: one that is in progress keeps the mark as it is settled, until a person has seen to the alarm.
@@ -136,6 +136,23 @@ def late_news(
         )
     told = "" if key_id is None else str(key_id)
     after_commit(connection, telemetry.LateNews(heard_by=actor, state=state, key_id=told))
+
+
+def is_told(
+    *, connection: BaseDatabaseWrapper, key_id: uuid.UUID, detail: Mapping[str, Any], news: News
+) -> bool:
+    """Whether this very late news of the key is on record, word for word."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT EXISTS (SELECT FROM idempotency_event WHERE key_id = %s AND kind = 'late-news' "
+            "AND detail = %s::jsonb)",
+            [key_id, storable.as_json(_said(news, detail))],
+        )
+        return bool(cursor.fetchone()[0])
+
+
+def _said(news: News, detail: Mapping[str, Any]) -> dict[str, Any]:
+    return {"news": news.value, **detail}
 
 
 def was_raised(*, connection: BaseDatabaseWrapper, key_id: uuid.UUID, reference: str) -> bool:

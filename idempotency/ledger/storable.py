@@ -17,6 +17,18 @@ def text(value: str) -> str:
     return _UNSTORABLE.sub("\ufffd", value)
 
 
+def is_json(written: str) -> bool:
+    """Return whether JSON text, in ASCII as `json.dumps` writes it, can be stored as it is."""
+    if not _SUSPECT.search(written):
+        return True
+    # An escaped backslash and a whole pair look alike.
+    value = json.loads(written)
+    return bool(_fitting(value) == value)
+
+
+_SUSPECT = re.compile(r"\\u(0000|d[89a-f])")
+
+
 def as_json(value: object) -> str:
     """Return JSON text that can be stored; what JSON has no form for is written as text."""
     return json.dumps(_fitting(value))

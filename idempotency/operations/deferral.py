@@ -16,7 +16,7 @@ from rest_framework.response import Response
 
 from idempotency.conf import conf
 from idempotency.exceptions import Misuse
-from idempotency.ledger import work
+from idempotency.ledger import storable, work
 from idempotency.ledger.claim import Claim, Promise, current_claim
 from idempotency.ledger.values import Identity
 from idempotency.operations import monitor, wake
@@ -48,6 +48,7 @@ def accept(
             accepted other work.
     """
     definition = definition_of(operation)
+    payload = _as_json(input)
     claim.require_key()
     connection = claim.phases.connection
     new = new_id(scope=claim.scope)
@@ -56,7 +57,7 @@ def accept(
         id=new,
         key_id=claim.id,
         name=operation,
-        payload=_as_json(input),
+        payload=payload,
         max_attempts=definition.max_attempts,
     )
     if operation_id != new and claim.promised is not None:
@@ -144,6 +145,11 @@ def _minted_key(claim: Claim | None, role: str) -> str:
 
 def _as_json(given: Any) -> str:
     try:
-        return json.dumps(given, cls=DjangoJSONEncoder, allow_nan=False, sort_keys=True)
-    except (TypeError, ValueError) as error:
+        text = json.dumps(given, cls=DjangoJSONEncoder, allow_nan=False, sort_keys=True)
+    except (TypeError, ValueError, RecursionError) as error:
         raise Misuse(f"The input of deferred work must be plain JSON: {error}") from error
+    if not storable.is_json(text):
+        raise Misuse(
+            "The input of deferred work holds a NUL or half of a surrogate pair, which PostgreSQL cannot keep."
+        )
+    return text

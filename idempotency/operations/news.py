@@ -79,6 +79,8 @@ def late_news(
 ) -> None:
     """Record that something happened outside which the key's settlement does not say, and call a person (R39).
 
+    The same news of a key is raised once, whoever hears it again: an answer, an event, a look-up.
+
     Args:
         key_id: None where nobody knows of which key it is; then it is unrecorded, unless it cannot even be read.
         detail: plain JSON: what was heard, and what our books had said. Staff read `gateway_reference`, `about`,
@@ -87,8 +89,15 @@ def late_news(
     """
     connection = connections[conf.DATABASE]
     with connection.cursor() as cursor:
-        cursor.execute("SELECT state FROM idempotency_key WHERE id = %s", [key_id])
+        # Locked: of two who hear it at once the second one finds what the first has written.
+        cursor.execute(
+            "SELECT state FROM idempotency_key WHERE id = %s FOR NO KEY UPDATE", [key_id]
+        )
         row = cursor.fetchone()
+    if key_id is not None and history.is_told(
+        connection=connection, key_id=key_id, detail=detail, news=news
+    ):
+        return
     state = row[0] if row else "purged"
     if key_id is None:
         state = "not known"

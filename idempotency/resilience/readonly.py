@@ -1,5 +1,6 @@
 """Read-only mode: staff stop all writes in all processes; reads go on."""
 
+from contextlib import suppress
 from threading import Lock
 from typing import Any
 
@@ -62,10 +63,14 @@ class ReadOnlySwitch:
     def reason(self) -> str | None:
         """Return why writes are refused, or None where they are taken."""
         if self._scripts is not None and self._due():
-            try:
-                (answer,) = self._scripts[0](self._keys, [])
-            except StoreUnavailable:
-                return self._reason
+            with suppress(StoreUnavailable):
+                return self.ask()
+        return self._reason
+
+    def ask(self) -> str | None:
+        """Return the same by the store's word of now. Raises: StoreUnavailable."""
+        if self._scripts is not None:
+            (answer,) = self._scripts[0](self._keys, [])
             self._reason = None if answer is None else _text(answer)
         return self._reason
 

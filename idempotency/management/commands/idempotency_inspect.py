@@ -5,13 +5,14 @@ import json
 from argparse import ArgumentParser
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 
 from idempotency.admin import detail, search
 from idempotency.admin.detail import Look
 from idempotency.admin.situations import Situation
 from idempotency.checks import walk
 from idempotency.ledger.writing import key_hash
+from idempotency.management.base import DatabaseCommand
 
 _MOST = 200
 _STUCK = frozenset(
@@ -26,7 +27,7 @@ _STUCK = frozenset(
 )
 
 
-class Command(BaseCommand):
+class Command(DatabaseCommand):
     """Read and print; change nothing, ask nobody outside."""
 
     help = "Print the whole story of a key, or what is stuck, or the unsafe routes without @idempotent."

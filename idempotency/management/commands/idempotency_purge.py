@@ -3,13 +3,14 @@
 import math
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 
 from idempotency.ledger.purge import purge
+from idempotency.management.base import DatabaseCommand
 from idempotency.operations import heartbeat
 
 
-class Command(BaseCommand):
+class Command(DatabaseCommand):
     """Purge until nothing expired is left, or the time is up."""
 
     help = "Removes answers older than RESULT_TTL and keys older than KEY_TTL, in small batches."

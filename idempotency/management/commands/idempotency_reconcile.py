@@ -4,13 +4,14 @@ import uuid
 from argparse import ArgumentParser
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 
 from idempotency import reconciliation
+from idempotency.management.base import DatabaseCommand
 from idempotency.reconciliation import Report
 
 
-class Command(BaseCommand):
+class Command(DatabaseCommand):
     """Reconcile what is due, one key, or everything."""
 
     help = "Ask the other side about keys whose outcome is unknown, and settle them."

@@ -3,8 +3,9 @@
 from typing import Any
 
 from django.contrib.auth.models import Group, Permission
-from django.core.management.base import BaseCommand
 from django.db import transaction
+
+from idempotency.management.base import DatabaseCommand
 
 _SUPPORT = ("view_key", "view_operation", "view_event", "view_heartbeat")
 _OPERATIONS = (
@@ -30,7 +31,7 @@ SUPPORT, OPERATIONS, ENGINEERS = (
 ROLES = {SUPPORT: _SUPPORT, OPERATIONS: _OPERATIONS, ENGINEERS: _ENGINEERS}
 
 
-class Command(BaseCommand):
+class Command(DatabaseCommand):
     """Make the groups; doing it again brings them up to date and leaves other apps' permissions alone."""
 
     help = "Create or update the groups of the staff console: support (view only), operations, engineers."

@@ -4,14 +4,15 @@ import signal
 import threading
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 from django.db import DatabaseError, InterfaceError, close_old_connections
 
 from idempotency.conf import conf
+from idempotency.management.base import DatabaseCommand
 from idempotency.operations import heartbeat, runner, wake
 
 
-class Command(BaseCommand):
+class Command(DatabaseCommand):
     """Nudge the workers, or with --run do the work here."""
 
     help = "Finds deferred work that is due and nudges the workers; with --run does it here, without Celery."

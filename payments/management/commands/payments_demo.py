@@ -6,10 +6,11 @@ from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import Group, Permission
 from django.core.management import call_command
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 from django.db import transaction
 from rest_framework.authtoken.models import Token
 
+from idempotency.management.base import DatabaseCommand
 from payments.models import Account, ApiUser, Merchant
 
 MERCHANTS = {"a": ("Merchant A", "UAH"), "b": ("Merchant B", "EUR")}
@@ -19,7 +20,7 @@ SUPPORT, OPERATIONS = "Idempotency: support", "Idempotency: operations"
 """Two of the groups that `idempotency_roles` makes."""
 
 
-class Command(BaseCommand):
+class Command(DatabaseCommand):
     """Make what is missing; change nothing that is there."""
 
     help = "Create the demo merchants, API users, accounts and logins (only in DEBUG)."

@@ -2,13 +2,12 @@
 
 from typing import Any
 
-from django.core.management.base import BaseCommand
-
+from idempotency.management.base import DatabaseCommand
 from payments import services
 from payments.operations import FOLLOW_UP
 
 
-class Command(BaseCommand):
+class Command(DatabaseCommand):
     """Ask about every payment, refund and payout that is processing; also what beat does by itself."""
 
     help = "Ask the gateway about payments, refunds and payouts that it had not decided yet."

@@ -24,7 +24,7 @@ class Command(BaseCommand):
         """Switch, then say how it stands.
 
         Raises:
-            CommandError: no reason is given for switching it on, or the store did not take it.
+            CommandError: no reason is given for switching it on, or the store cannot be asked.
         """
         if mode == "on" and not reason.strip():
             raise CommandError("Say why with --reason: callers are told.")
@@ -34,7 +34,9 @@ class Command(BaseCommand):
                 switch.on(actor=getpass.getuser(), reason=reason)
             elif mode == "off":
                 switch.off(actor=getpass.getuser(), reason=reason)
+            why = switch.ask()
         except StoreUnavailable as error:
-            raise CommandError("The store cannot be reached; nothing was changed.") from error
-        why = switch.reason()
+            raise CommandError(
+                "The store cannot be reached: each process goes by what it heard last."
+            ) from error
         self.stdout.write(f"read-only: {why}" if why is not None else "writes are taken")

@@ -100,6 +100,43 @@ def test_r31_what_the_handler_undid_is_not_promised(
     assert Key.objects.get(key="k1").state == "completed"
 
 
+def deep(levels: int) -> Any:
+    value: Any = 1
+    for _ in range(levels):
+        value = [value]
+    return value
+
+
+@pytest.mark.parametrize(
+    "given",
+    ["a\0b", {"a\0": 1}, ["\ud800"], float("nan"), float("inf"), {1, 2}, {(1, 2): 3}, deep(5_000)],
+    ids=["NUL", "NUL in a name", "half a pair", "NaN", "infinity", "a set", "a tuple", "deep"],
+)
+@pytest.mark.parametrize("promise", [accept, defer])
+def test_input_that_cannot_be_kept_is_misuse_and_leaves_the_key_free(
+    caller: Caller, handlers: list[Callable[[Any], Any]], promise: Callable[..., Any], given: Any
+) -> None:
+    seen: list[BaseException] = []
+
+    def answer(request: Any) -> Any:
+        try:
+            return promise(claim=request.claim, operation="test.job", input=given)
+        except Exception as error:
+            seen.append(error)
+            raise
+
+    handlers.append(answer)
+    assert caller.post("/handled/", {}, key="k1").status_code == 500
+    assert [type(error) for error in seen] == [Misuse]
+    assert not Key.objects.exists()
+
+
+@pytest.mark.parametrize("given", ["\\u0000", "\U0001f600", "\\\\ud800", {"\\ud83d": "\U0001f600"}])
+def test_input_that_only_looks_so_is_kept(given: Any) -> None:
+    operation = defer("test.job", given)
+    assert Operation.objects.get(id=operation).input == given
+
+
 @pytest.mark.parametrize("written", [False, True])
 def test_r31_after_it_was_undone_other_work_is_accepted(
     caller: Caller, handlers: list[Callable[[Any], Any]], written: bool

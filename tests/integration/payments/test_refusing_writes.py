@@ -14,7 +14,7 @@ from rest_framework.response import Response
 from rest_framework.test import APIClient
 
 from idempotency.models import Key
-from idempotency.resilience import ReadOnlySwitch
+from idempotency.resilience import ReadOnlySwitch, StoreUnavailable
 from payments.conf import conf
 from payments.degradation import breakers, charging, read_only
 from payments.gateway.fake import FakeGateway
@@ -82,6 +82,20 @@ def test_staff_switch_it_by_a_command(switch: ReadOnlySwitch) -> None:
     for words in (["on"], ["on", "--reason", " "]):
         with pytest.raises(CommandError, match="--reason"):
             said(*words)
+
+
+def test_the_command_does_not_guess_where_the_store_is_away(
+    switch: ReadOnlySwitch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def lost(*_: object) -> None:
+        raise StoreUnavailable
+
+    monkeypatch.setattr(switch, "_scripts", (lost, lost, lost))
+    for words in (["status"], ["on", "--reason", "moving house"], ["off"]):
+        with pytest.raises(CommandError, match="store cannot be reached"):
+            call_command("payments_read_only", *words)
+    assert switch.reason() is None
+    monkeypatch.undo()
 
 
 def test_r29_more_payments_than_the_gateway_takes_calls_are_refused(

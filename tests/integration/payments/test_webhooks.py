@@ -237,6 +237,27 @@ def test_an_event_with_another_amount_is_raised_and_what_happened_is_written(
     assert Key.objects.filter(pk=processing.key_id, needs_person_since__isnull=False).exists()
 
 
+def test_the_same_difference_is_raised_once_whoever_hears_it(
+    shop: Shop, fake: FakeGateway, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The answer says it, and each event of the charge says it again."""
+    charge = fake.charge
+
+    def more(request: OutsideRequest) -> OutsideResult:
+        made = charge(request)
+        return OutsideResult(made.reference, {**made.record, "amount": 9900})
+
+    monkeypatch.setattr(fake, "charge", more)
+    shop.pay()
+    event = told(Payment.objects.get(), "succeeded")
+    event["data"]["object"]["amount"] = 9900
+    for number in range(3):
+        assert send(event | {"id": f"evt_{number}"}).status_code == 200
+    assert [(alarm["said"], alarm["expected"]) for alarm in alarms()] == [
+        ("99.00 UAH", "12.00 UAH")
+    ]
+
+
 def test_another_amount_for_what_is_settled_or_another_currency_is_raised(
     shop: Shop, fake: FakeGateway
 ) -> None:

@@ -6,6 +6,7 @@ from django.test import Client
 
 from idempotency.operations import heartbeat
 from tests.support.factories import ago, make_waiting
+from tests.support.outage import Outage
 
 
 def test_alive_without_database_or_store(client: Client, settings: LazySettings) -> None:
@@ -69,6 +70,15 @@ def test_not_ready_without_database_and_says_no_address(
     assert answer.status_code == 503
     assert answer.json()["checks"]["database"] == "unreachable"
     assert b"10.0.0.1" not in answer.content
+
+
+@pytest.mark.django_db(transaction=True)
+def test_not_ready_while_the_database_takes_no_writes(client: Client) -> None:
+    heartbeat.beat(name="beat")
+    with Outage().read_only():
+        answer = client.get("/readyz/")
+    assert answer.status_code == 503
+    assert answer.json()["checks"]["database"] == "read-only"
 
 
 @pytest.mark.django_db
