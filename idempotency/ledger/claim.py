@@ -53,6 +53,9 @@ class Claim:
         missing: the step that a replay wanted and that is not on record as applied.
         promised: set where the handler deferred its work: the key then waits for a runner.
         last_ending: the sender that ended last and how, in case its transaction is lost.
+
+    Args:
+        held: the open phase has locked the key, and written nothing yet.
     """
 
     def __init__(
@@ -62,6 +65,7 @@ class Claim:
         phases: Phases,
         won: Won,
         keyless: bool = False,
+        held: bool = False,
         deadline: Deadline | None = None,
         clock: Clock = SYSTEM,
     ) -> None:
@@ -84,7 +88,7 @@ class Claim:
         self.written = won.draft is None or won.written
         self._keyless = keyless
         # Whether the open phase holds nothing of the ledger's that could not be written again: Note [Phases].
-        self._alone = won.draft is not None
+        self._alone = held or won.draft is not None
         self._clock = clock
         self._sends = 0
         self._called_steps: set[str] = set()

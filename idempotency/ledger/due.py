@@ -84,8 +84,12 @@ def take(
             a row that only a newer version of the code knows is nobody's failure.
         key_id: take this key, or none.
     """
+    # A named row is at its own place in an index, and not behind all that has been due for longer.
+    this = "AND k.id = %(id)s" if key_id else ""
+    order = "" if key_id else "ORDER BY k.due_at LIMIT 1"
     with connection.cursor() as cursor:
-        cursor.execute(_WALK_THE_INDEX)
+        if key_id is None:
+            cursor.execute(_WALK_THE_INDEX)
         cursor.execute(
             f"""
             WITH able AS (
@@ -94,9 +98,8 @@ def take(
                 SELECT k.id, able.lease
                 FROM idempotency_key k JOIN idempotency_operation o ON o.key_id = k.id
                     JOIN able ON able.name = o.name
-                WHERE k.due_at <= statement_timestamp() AND o.cycle_attempts < o.max_attempts
-                    {"AND k.id = %(id)s" if key_id else ""}
-                ORDER BY k.due_at LIMIT 1 FOR NO KEY UPDATE OF k, o SKIP LOCKED
+                WHERE k.due_at <= statement_timestamp() AND o.cycle_attempts < o.max_attempts {this}
+                {order} FOR NO KEY UPDATE OF k, o SKIP LOCKED
             ), taken AS (
                 UPDATE idempotency_key AS k SET token = k.token + 1, due_at = NULL, claimed_at = clock_timestamp(),
                     lease_until = clock_timestamp() + due.lease * interval '1 second'

@@ -19,6 +19,7 @@ from idempotency.ledger.endings import (
     open_step,
 )
 from idempotency.ledger.values import NOTHING_NEW, SET_ABOUT, About, Settlement
+from idempotency.ledger.work import SET_OUTCOME, Outcome
 from idempotency.ledger.writing import (
     SETTLED,
     TOLD,
@@ -92,24 +93,27 @@ def complete_deferred(
     key_id: uuid.UUID,
     token: int,
     settlement: Settlement,
+    outcome: Outcome,
     about: About = NOTHING_NEW,
-    refusal: bool = False,
 ) -> bool:
-    """Settle a deferred key; its answer is the 202 that it stored at the start (R31).
+    """Settle a deferred key with the outcome of its work; its answer is the 202 that it stored at the start (R31).
 
-    Args:
-        refusal: it ends with an error, so nothing may have been applied.
+    Where that is an error, nothing may have been applied.
     """
-    applied = f"AND NOT EXISTS ({APPLIED_STEP})" if refusal else ""
+    applied = f"AND NOT EXISTS ({APPLIED_STEP})" if outcome.error is not None else ""
     return settle(
         connection,
         f"""
-        UPDATE idempotency_key AS k SET state = 'completed', lease_until = NULL, due_at = NULL,
-            {SET_ABOUT}, {SETTLED}
-        WHERE {_OWNED} AND k.deferred
-          AND NOT EXISTS ({OPEN_STEP}) {applied}
+        WITH k AS (
+            UPDATE idempotency_key AS k SET state = 'completed', lease_until = NULL, due_at = NULL,
+                {SET_ABOUT}, {SETTLED}
+            WHERE {_OWNED} AND k.deferred
+              AND NOT EXISTS ({OPEN_STEP}) {applied}
+            RETURNING k.*
+        )
+        UPDATE idempotency_operation AS o SET {SET_OUTCOME} FROM k WHERE o.key_id = k.id
         """,
-        about.parameters() | settled_parameters(key_id, token, settlement),
+        about.parameters() | settled_parameters(key_id, token, settlement) | outcome.parameters(),
         by=settlement.by,
     )
 

@@ -113,28 +113,36 @@ RETURNING key_id, id
 # -- what came of it ---------------------------------------------------------------------------------------------------
 
 
-def record_result(*, connection: BaseDatabaseWrapper, id: uuid.UUID, result: str) -> None:  # noqa: A002
-    """Write the result, as JSON text."""
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "UPDATE idempotency_operation SET result = %s, updated_at = clock_timestamp() WHERE id = %s",
-            [sealing.seal_json(result), id],
-        )
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How work ends: with a result, as JSON text, or with an error for its caller."""
+
+    result: str | None = None
+    error: Mapping[str, str] | None = None
+    last_error: str = ""
+    """The last one met, for staff."""
+
+    def parameters(self) -> dict[str, Any]:
+        """Return the parameters of `SET_OUTCOME`."""
+        return {
+            "result": None if self.result is None else sealing.seal_json(self.result),
+            "error": None if self.error is None else storable.as_json(self.error),
+            "last_error": storable.text(self.last_error)[:500],
+        }
 
 
-def record_error(
-    *,
-    connection: BaseDatabaseWrapper,
-    id: uuid.UUID,  # noqa: A002
-    error: Mapping[str, str],
-    last_error: str,
-) -> None:
-    """Write the final error for the caller, and the last one met for staff."""
+SET_OUTCOME = """
+    result = COALESCE(%(result)s::jsonb, o.result), error = COALESCE(%(error)s::jsonb, o.error),
+    last_error = COALESCE(NULLIF(%(last_error)s::text, ''), o.last_error), updated_at = clock_timestamp()
+"""
+
+
+def record(*, connection: BaseDatabaseWrapper, id: uuid.UUID, outcome: Outcome) -> None:  # noqa: A002
+    """Write how work ended that no run ended."""
     with connection.cursor() as cursor:
         cursor.execute(
-            "UPDATE idempotency_operation SET error = %s, last_error = COALESCE(NULLIF(%s, ''), last_error), "
-            "updated_at = clock_timestamp() WHERE id = %s",
-            [storable.as_json(error), storable.text(last_error)[:500], id],
+            f"UPDATE idempotency_operation AS o SET {SET_OUTCOME} WHERE o.id = %(id)s",
+            outcome.parameters() | {"id": id},
         )
 
 

@@ -87,12 +87,8 @@ def cancel(*, id: uuid.UUID, scope: str, by: str) -> View:  # noqa: A002
             connection=phases.connection, key_id=view.key_id, settlement=Settlement(by=by)
         )
         if token is not None:
-            work.record_error(
-                connection=phases.connection,
-                id=id,
-                error={"code": CANCELLED, "detail": "It was cancelled while it waited."},
-                last_error="",
-            )
+            ended = {"code": CANCELLED, "detail": "It was cancelled while it waited."}
+            work.record(connection=phases.connection, id=id, outcome=work.Outcome(error=ended))
             won = Won(view.key_id, view.identity, token, view.generation, fresh=False)
             claim = Claim(identity=view.identity, phases=phases, won=won)
             tell_ended(claim=claim, name=view.name, error=Cancelled())

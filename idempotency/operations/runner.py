@@ -140,7 +140,7 @@ def _was_taken(phases: Phases, work: Work) -> bool:
 
 def _execute(work: Work, definition: Definition, deadline: Deadline) -> Ended:
     phases = Phases(using=conf.DATABASE, idle=definition.time_limit)
-    claim = claim_for(work, phases, deadline)
+    claim = claim_for(work, phases, deadline, held=True)
     # The attempt is on record: however the run ends, its ending is to be written.
     claim.called = True
     try:
@@ -157,7 +157,7 @@ def _execute(work: Work, definition: Definition, deadline: Deadline) -> Ended:
             phases.roll_back()
 
 
-def claim_for(work: Work, phases: Phases, deadline: Deadline) -> Claim:
+def claim_for(work: Work, phases: Phases, deadline: Deadline, *, held: bool = False) -> Claim:
     won = Won(
         id=work.key_id,
         identity=work.identity,
@@ -166,7 +166,7 @@ def claim_for(work: Work, phases: Phases, deadline: Deadline) -> Claim:
         fresh=not work.call_begun,
         resource=work.resource,
     )
-    return Claim(identity=work.identity, phases=phases, won=won, deadline=deadline)
+    return Claim(identity=work.identity, phases=phases, won=won, deadline=deadline, held=held)
 
 
 def run_handler(

@@ -84,11 +84,10 @@ class DeferredSettler:
             key_id=claim.id,
             token=claim.token,
             settlement=self._settlement,
+            outcome=work.Outcome(result=self._as_json(value)),
             about=claim.about,
         )
         if wrote:
-            result = self._as_json(value)
-            work.record_result(connection=claim.phases.connection, id=self._work.id, result=result)
             self._emit("completed")
         return wrote
 
@@ -133,18 +132,14 @@ class DeferredSettler:
     def _end(
         self, claim: Claim, error: BaseException | None, told: dict[str, str], how: str
     ) -> bool:
-        connection = claim.phases.connection
         if not settlement.complete_deferred(
-            connection=connection,
+            connection=claim.phases.connection,
             key_id=claim.id,
             token=claim.token,
             settlement=self._settlement,
-            refusal=True,
+            outcome=work.Outcome(error=told, last_error=_describe(error)),
         ):
             return False
-        work.record_error(
-            connection=connection, id=self._work.id, error=told, last_error=_describe(error)
-        )
         tell_ended(claim=claim, name=self._work.name, error=error)
         self._emit(how)
         return True

@@ -158,7 +158,9 @@ TRY: dict[str, Callable[[Subject], object]] = {
     # Of a new identity it writes nothing yet.
     "claim": lambda s: getattr(s.claim(), "draft", ()) is None,
     "complete": lambda s: settlement.complete(**s.own(), answer=ANSWER, settlement=BY, called=True),
-    "complete the work": lambda s: settlement.complete_deferred(**s.own(), settlement=BY),
+    "complete the work": lambda s: settlement.complete_deferred(
+        **s.own(), settlement=BY, outcome=work.Outcome(result="null")
+    ),
     "promise": Subject.promise,
     "take": Subject.take,
     "wait again": lambda s: settlement.wait_again(**s.own(), delay=0),

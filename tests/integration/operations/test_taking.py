@@ -97,6 +97,25 @@ def test_the_limit_is_kept_under_every_plan(analyzed: bool) -> None:
         connection.close()
 
 
+def test_a_named_row_is_not_searched_for_among_all_that_are_due() -> None:
+    """Each nudge names one row: a walk over what is due would make a backlog's cost the square of its length."""
+    many(300)
+    named = Key.objects.latest("due_at")
+    plans: list[str] = []
+
+    def explain(execute: Any, sql: str, parameters: Any, many: bool, context: Any) -> Any:
+        execute(f"EXPLAIN (ANALYZE) {sql}", parameters, many, context)
+        plans.append("\n".join(row[0] for row in context["cursor"].fetchall()))
+
+    with transaction.atomic():
+        with connection.execute_wrapper(explain):
+            due.take(connection=connection, leases=LEASES, key_id=named.id)
+        transaction.set_rollback(True)
+
+    (plan,) = plans
+    assert "Rows Removed" not in plan
+
+
 def test_the_oldest_goes_first() -> None:
     many(3)
     with connection.cursor() as cursor:
