@@ -117,15 +117,17 @@ def _sizes(found: Figures, rounds: int, ours: Subject, none: Subject) -> None:
 def _purge(
     found: Figures, rounds: int, ours: Subject, sweeper: Subject, connection: psycopg.Connection
 ) -> None:
-    """Claim while a purge runs, in turns with claims while none does."""
+    """Claim while a purge runs, in turns with claims before one: what is to be purged was just written in both."""
     for busy in figures.interleaved([True, False], rounds):
+        filling.expire(connection, 8_000)
         if busy:
-            filling.expire(connection, 8_000)
             sweeper.ask("purge", seconds=20, **filling.TTL)
         report = ours.do("send", case="fresh", count=BATCH)
         (found.purging if busy else found.calm).extend(report["latencies"])
+        if not busy:
+            sweeper.ask("purge", seconds=20, **filling.TTL)
+        done = sweeper.report()
         if busy:
-            done = sweeper.report()
             found.purged += done["keys"]
             found.purge_seconds += done["seconds"]
 
