@@ -3,12 +3,14 @@
 All of it can also run without Celery: `manage.py idempotency_wake --run`, `idempotency_reconcile`, `idempotency_purge`.
 """
 
+import logging
 import uuid
 from typing import Any
 
 try:
     from celery import shared_task
-    from celery.signals import worker_process_shutdown
+    from celery.concurrency.prefork import TaskPool
+    from celery.signals import celeryd_after_setup, worker_process_shutdown
 except ImportError as error:
     raise ImportError("the Celery tasks need Celery: install the extra `celery`") from error
 
@@ -17,6 +19,8 @@ from idempotency.ledger import owed
 from idempotency.ledger.purge import purge as purge_expired
 from idempotency.operations import heartbeat, runner
 from idempotency.operations import wake as waking
+
+logger = logging.getLogger(__name__)
 
 
 @shared_task(name=waking.RUN_TASK, ignore_result=True)
@@ -51,6 +55,16 @@ def purge() -> None:
     with heartbeat.turn(name="purge") as detail:
         purged = purge_expired()
         detail |= {"answers": purged.answers, "keys": purged.keys}
+
+
+@celeryd_after_setup.connect
+def warn_of_pool(instance: Any, **_: Any) -> None:
+    """Say that a pool without processes ends no task that hangs; a check does not see `--pool`."""
+    if not issubclass(instance.pool_cls, TaskPool):
+        logger.warning(
+            "The pool %s knows no task_time_limit: a task that hangs takes its place for ever; prefork ends it.",
+            instance.pool_cls.__module__,
+        )
 
 
 @worker_process_shutdown.connect

@@ -3,6 +3,7 @@
 import os
 from typing import Any
 
+from django.core.exceptions import ImproperlyConfigured
 from prometheus_client import multiprocess
 
 from project import environment, lifeline
@@ -34,6 +35,13 @@ def post_worker_init(worker: Any) -> None:
     """Refuse a configuration that cannot work; make the first request as quick as the second."""
     from project import ready, warm
 
+    kind = worker.cfg.worker_class_str
+    if "gevent" in kind or "eventlet" in kind:
+        raise ImproperlyConfigured(
+            f"gunicorn's worker class {kind} cannot serve this project: it replaces threads "
+            "after Django has been loaded, and each request is then refused another's database connection. "
+            "Use gthread, or an ASGI server for project.asgi."
+        )
     warm.load()
     ready.require()
 

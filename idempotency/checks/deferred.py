@@ -17,7 +17,7 @@ def check_celery(**_: Any) -> list[CheckMessage]:
     celery = wake.celery_settings()
     if celery is None:
         return []
-    return [*_limits(celery), *_losses(celery), *_clocks(celery), *_broker(celery)]
+    return [*_limits(celery), *_pool(celery), *_losses(celery), *_clocks(celery), *_broker(celery)]
 
 
 def _limits(celery: Mapping[str, Any]) -> Iterator[CheckMessage]:
@@ -56,6 +56,16 @@ def _limits(celery: Mapping[str, Any]) -> Iterator[CheckMessage]:
             f"visibility_timeout ({visibility} s) is not longer than time limit and lease.",
             hint="Redis hands a message out again while its first copy still runs.",
             id="idempotency.E044",
+        )
+
+
+def _pool(celery: Mapping[str, Any]) -> Iterator[CheckMessage]:
+    if celery["worker_pool"] not in {"prefork", "processes"}:
+        yield Warning(
+            f"Celery's worker_pool is {celery['worker_pool']}.",
+            hint="task_time_limit ends no task there: one that hangs takes its place in the pool for ever. Nothing is "
+            "done twice for that; the pool `prefork` ends it.",
+            id="idempotency.W048",
         )
 
 

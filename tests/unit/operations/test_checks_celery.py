@@ -1,8 +1,11 @@
 """Celery's settings are checked at the start, each by its number (R35)."""
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from celery.concurrency import get_implementation
+from celery.signals import celeryd_after_setup
 
 from idempotency.checks import check_celery
 from idempotency.operations import wake
@@ -10,6 +13,7 @@ from idempotency.operations import wake
 GOOD = {
     "task_time_limit": 40,
     "task_soft_time_limit": None,
+    "worker_pool": "prefork",
     "task_ignore_result": True,
     "task_always_eager": False,
     "task_reject_on_worker_lost": False,
@@ -60,6 +64,7 @@ def test_without_celery_nothing_is_checked(monkeypatch: pytest.MonkeyPatch) -> N
         ({"broker_url": "amqp://guest@127.0.0.1//", "broker_transport_options": {}}, ["W045"]),
         ({"task_always_eager": True}, ["W046"]),
         ({"beat_schedule": {"wake": {"task": "idempotency.tasks.wake"} | EXPIRING}}, ["W047"]),
+        ({"worker_pool": "gevent"}, ["W048"]),
         ({"beat_schedule": {"statements": {"task": "shop.statements"} | EXPIRING}}, []),
         (
             {
@@ -74,6 +79,17 @@ def test_r35_each_setting_that_can_lose_or_double_work(
     monkeypatch: pytest.MonkeyPatch, changed: dict[str, Any], found: list[str]
 ) -> None:
     assert ids(monkeypatch, **changed) == found
+
+
+@pytest.mark.parametrize(
+    ("pool", "warned"), [("prefork", False), ("threads", True), ("solo", True)]
+)
+def test_r35_a_worker_says_that_its_pool_ends_no_hung_task(
+    pool: str, warned: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    worker = SimpleNamespace(pool_cls=get_implementation(pool))
+    celeryd_after_setup.send(sender="worker@here", instance=worker, conf=None)
+    assert ("knows no task_time_limit" in caplog.text) is warned
 
 
 def test_r35_a_run_must_fit_into_the_hard_limit(monkeypatch: pytest.MonkeyPatch) -> None:
