@@ -1,10 +1,10 @@
-"""What answers under /api/ where nothing is, or where no view could: a problem, and no page."""
+"""What answers where nothing is, or where no view could: a problem under /api/, and elsewhere a page."""
 
 import sys
 from typing import Any, NoReturn
 
-from django.db import DatabaseError, InterfaceError
-from django.http import HttpRequest, HttpResponsePermanentRedirect
+from django.db import DatabaseError, InterfaceError, OperationalError
+from django.http import HttpRequest, HttpResponse, HttpResponsePermanentRedirect
 from django.http.response import HttpResponseBase
 from django.views.decorators.csrf import csrf_exempt
 from django.views.defaults import server_error
@@ -56,7 +56,20 @@ class Failed(APIView):
 def failed(request: HttpRequest) -> HttpResponseBase:
     """Answer an error that Django caught; for `handler500`, which is called while it is handled."""
     if not request.path.startswith("/api/"):
-        return server_error(request)
+        gone = isinstance(sys.exc_info()[1], OperationalError | InterfaceError)
+        return HttpResponse(_GONE, status=503) if gone else server_error(request)
     response = Failed.as_view()(request)
     response.render()
     return response
+
+
+_GONE = """<!doctype html>
+<html lang="en">
+<head><title>The database is away</title></head>
+<body>
+<h1>The database cannot be reached</h1>
+<p>What you asked for was not done, or not to its end, and nothing is lost: try again in a moment.
+If you pressed a button, open the page again first; its timeline says what came of it.</p>
+</body>
+</html>
+"""

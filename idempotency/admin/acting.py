@@ -8,6 +8,7 @@ from typing import Any
 
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
+from django.db import InterfaceError, OperationalError
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils import timezone
 from rest_framework.exceptions import APIException
@@ -30,6 +31,7 @@ REPEATED = (
 logger = logging.getLogger(__name__)
 
 _REFUSALS = (IdempotencyError, APIException)
+_LOST = "The database was lost in the middle. The timeline says what came of it; then try again."
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +105,10 @@ def attempt(
         # One key that fails must not keep the others of a list from being done.
         logger.exception("%s of key %s by %s failed", action.name, seen.key.pk, actor)
         _record_refusal(action, seen, actor, reason, type(error).__name__)
-        return Done(f"It failed: {type(error).__name__}. The log says more.", good=False)
+        lost = isinstance(error, OperationalError | InterfaceError)
+        return Done(
+            _LOST if lost else f"It failed: {type(error).__name__}. The log says more.", good=False
+        )
 
 
 def _record_refusal(action: Action, seen: Look, actor: str, reason: str, why: str) -> None:
