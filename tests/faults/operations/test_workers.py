@@ -70,6 +70,30 @@ def test_a_worker_killed_around_the_effect(
     assert (shown["done"], "result" in shown) == (True, True)
 
 
+@pytest.mark.parametrize("keyed", [True, False], ids=["keyed", "unkeyed"])
+def test_r35_what_the_hard_limit_ends_in_the_middle_of_a_call_is_done_once(
+    stack: Stack, keyed: bool
+) -> None:
+    stack.environment |= {
+        "DJANGO_SETTINGS_MODULE": "tests.support.poison.short_limit",
+        "PAYMENTS_GATEWAY_TIMEOUT": "25",
+        "PAYMENTS_GATEWAY_ATTEMPTS": "1",
+        "PAYMENTS_GATEWAY_KEYED": str(int(keyed)),
+    }
+    stack.start_simulator(keys=keyed)
+    stack.start("web", "worker", "beat")
+    for fault in ("hang_before", "hang_after"):
+        stack.simulate("POST", "/_sim/faults", {"path": "/v1/payouts", "kind": fault, "times": 1})
+    posted = [str(stack.post("/api/payouts/", PAYOUT, key=key).json()["id"]) for key in ("a", "b")]
+    stack.wait_until(lambda: stack.logs("worker").count("TimeLimitExceeded(3") >= 2, "both die")
+    let_lapse()
+    stack.wait_until(lambda: all(map(ended, posted)), "both are settled", seconds=60)
+
+    assert len({effect["reference"] for effect in stack.effects()}) == len(stack.effects()) == 2
+    assert sorted(work_of(each).attempts for each in posted) == [1, 2]
+    assert [work_of(each).error for each in posted] == [None, None]
+
+
 def _sent(stack: Stack) -> bool:
     return any(each["path"] == "/v1/payouts" for each in stack.simulate("GET", "/_sim/requests"))
 
