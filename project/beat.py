@@ -48,17 +48,17 @@ def report_signs() -> None:
 
     Together with the tasks' own marks they tell which part is silent: beat, the broker, or the workers.
     """
-    began = {"began": datetime.now(UTC).isoformat()}
+    began = SYSTEM.now()
 
     def alive(**_: Any) -> None:
-        _sign("beat", began)
+        _sign("beat", {"running": SYSTEM.now() - began})
 
     def taken(**_: Any) -> None:
         _sign("broker")
 
     before_task_publish.connect(alive, weak=False)
     after_task_publish.connect(taken, weak=False)
-    _sign("beat", began)
+    _sign("beat", {"running": 0})
     _await_tasks()
 
 

@@ -10,7 +10,6 @@ from django.contrib import messages
 from django.core.exceptions import PermissionDenied
 from django.db import InterfaceError, OperationalError
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
-from django.utils import timezone
 from rest_framework.exceptions import APIException
 
 from idempotency.admin import audit
@@ -22,6 +21,7 @@ from idempotency.admin.sentences import who
 from idempotency.admin.situations import Situation
 from idempotency.conf import conf
 from idempotency.exceptions import IdempotencyError
+from idempotency.ledger import moment
 from idempotency.models import Key
 
 REPEATED = (
@@ -128,7 +128,7 @@ def _who_was_first(key: Key) -> str:
     )
     if now is None or now.settled_at is None:
         return ""
-    at = day_and_time(now.settled_at, now=timezone.now(), seconds=True)
+    at = day_and_time(now.settled_at, now=moment.counted(), seconds=True)
     return f" It was settled by {who(now.settled_by)} at {at}."
 
 

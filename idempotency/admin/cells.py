@@ -2,12 +2,12 @@
 
 from datetime import datetime
 
-from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from idempotency.admin.detail import Look
 from idempotency.admin.moments import Moment
+from idempotency.ledger import moment
 
 
 def two_lines(first: str, second: str) -> SafeString:
@@ -37,10 +37,10 @@ def badge(seen: Look) -> SafeString:
 
 def since(at: datetime) -> SafeString:
     """Show when it was, and how long ago that is."""
-    moment = Moment.of(at, now=timezone.now())
+    seen = Moment.of(at, now=moment.counted())
     return format_html(
         '<time datetime="{}" class="idem-cell"><span>{}</span> <span class="idem-standing">{}</span></time>',
-        moment.iso,
-        moment.text,
-        moment.ago,
+        seen.iso,
+        seen.text,
+        seen.ago,
     )

@@ -7,7 +7,6 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.db.models import QuerySet
-from django.utils import timezone
 
 from idempotency.admin import sentences
 from idempotency.admin.advice import (
@@ -31,7 +30,7 @@ from idempotency.admin.told import address_of, stored_problem
 from idempotency.conf import conf
 from idempotency.exceptions import Misuse
 from idempotency.http.header import mask
-from idempotency.ledger import sealing
+from idempotency.ledger import moment, sealing
 from idempotency.models import Key, Operation
 from idempotency.types import Known, State
 
@@ -123,7 +122,7 @@ class Look:
 def look(key: Key) -> Look:
     """Read all that is on record about a key."""
     work = Operation.objects.using(conf.DATABASE).filter(key_id=key.pk).first()
-    now = timezone.now()
+    now = moment.counted()
     ours = news([key]).get(key.pk)
     found = situation(key, now=now, error=work.error if work else None, news=ours)
     hosts = known([key]).get(key.pk, NOTHING)
@@ -149,7 +148,7 @@ def _rows(ids: Iterable[uuid.UUID]) -> QuerySet[Key]:
 def glance(key: Key) -> Look:
     """Return how a key stands, from a row that was read with its deferred work: enough to decide what may be done."""
     work = key.work if key.deferred and hasattr(key, "work") else None
-    now = timezone.now()
+    now = moment.counted()
     hosts, ours = noted(key)
     found = situation(key, now=now, error=work.error if work else None, news=ours)
     return Look(key, work, [], now, found, hosts)

@@ -10,7 +10,6 @@ from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
-from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
@@ -24,6 +23,7 @@ from idempotency.admin.moments import Moment, day_and_time
 from idempotency.admin.occurrences import occurrence
 from idempotency.conf import conf
 from idempotency.http.header import mask
+from idempotency.ledger import moment
 from idempotency.models import Event
 
 
@@ -167,7 +167,7 @@ class EventAdmin(ConsoleAdmin):
             "said": occurrence(event, revealed=revealed),
             "reason": mask(event.reason),
             "revealed": revealed,
-            "at": Moment.of(event.at, now=timezone.now()),
+            "at": Moment.of(event.at, now=moment.counted()),
         }
 
     def _event(self, event_id: object) -> Event:
@@ -227,5 +227,5 @@ def _first(event: Event) -> str:
     by = handling(event)
     if by is None:
         return "It is no alarm: there is nothing to handle."
-    at = day_and_time(by.at, now=timezone.now(), seconds=True)
+    at = day_and_time(by.at, now=moment.counted(), seconds=True)
     return f"{by.actor} marked it as handled at {at}: {mask(by.reason)}"

@@ -10,9 +10,9 @@ from django.contrib import admin
 from django.contrib.admin.views.main import ChangeList
 from django.db.models import QuerySet
 from django.http import HttpRequest
-from django.utils import timezone
 
 from idempotency.admin import search
+from idempotency.ledger import moment
 from idempotency.types import State
 
 
@@ -158,5 +158,5 @@ class AgeFilter(admin.SimpleListFilter):
         if self.value() not in AGES:
             return queryset
         _, age, since = AGES[str(self.value())]
-        bound = first_id(timezone.now() - age)
+        bound = first_id(moment.counted() - age)
         return queryset.filter(pk__gte=bound) if since else queryset.filter(pk__lt=bound)

@@ -10,7 +10,6 @@ from django.db.models import Count, Min, QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
-from django.utils import timezone
 
 from idempotency import telemetry
 from idempotency.admin import chart, search
@@ -27,6 +26,7 @@ from idempotency.admin.occurrences import Occurrence, occurrence
 from idempotency.admin.silence import PLACE, silence
 from idempotency.admin.situations import OVERDUE_AFTER
 from idempotency.conf import conf
+from idempotency.ledger import moment
 from idempotency.models import Event, Heartbeat, Key
 from idempotency.operations import heartbeat
 
@@ -128,7 +128,7 @@ class OverviewAdmin(ConsoleAdmin):
 
 def summary(request: HttpRequest) -> dict[str, Any]:
     """Return all that the page shows."""
-    now = timezone.now()
+    now = moment.counted()
     shown_breakers, problem = breakers(request)
     pulses = _pulses(now)
     return {
@@ -209,12 +209,11 @@ def _pulses(now: datetime) -> list[Pulse]:
 
 
 def _running_for(beat: Heartbeat | None, now: datetime) -> float | None:
-    """Return for how many seconds beat has been running, where it says when it began."""
-    try:
-        began = datetime.fromisoformat((beat.detail if beat else {})["began"])
-        return (now - began).total_seconds()
-    except (KeyError, TypeError, ValueError):
+    """Return for how many seconds beat has been running, where it says for how long it had been at its last sign."""
+    running = None if beat is None else beat.detail.get("running")
+    if beat is None or not isinstance(running, int | float):
         return None
+    return running + (now - beat.last_ok_at).total_seconds()
 
 
 def _switches(request: HttpRequest) -> list[Switch]:

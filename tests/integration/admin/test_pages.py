@@ -1,12 +1,14 @@
 """Every page renders for every kind of key, says the right thing, and asks the database a bounded number of times."""
 
 import html
+from datetime import timedelta
 from typing import Any
 
 import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
+from django.utils import timezone
 
 from idempotency.admin.advice import ADVICE
 from idempotency.admin.situations import Situation
@@ -192,6 +194,19 @@ def test_pages_ask_the_database_a_bounded_number_of_times(login: Login) -> None:
         ) as queries:
             assert client.get(address).status_code == 200
         assert len(queries) <= limit, (address, [q["sql"][:90] for q in queries])
+
+
+@pytest.mark.parametrize("hours", [-5, 5])
+def test_ages_are_counted_by_the_databases_clock(
+    login: Login, monkeypatch: pytest.MonkeyPatch, hours: int
+) -> None:
+    key = make_key(state="in_progress", lease_until=ago(seconds=-40))
+    client, right = login("support"), timezone.now
+    monkeypatch.setattr(timezone, "now", lambda: right() + timedelta(hours=hours))
+    for address in (KEYS, detail_of(key), OVERVIEW):
+        page = client.get(address).content.decode()
+        assert "5 h" not in page
+    assert ADVICE[Situation.RUNNING].label in client.get(detail_of(key)).content.decode()
 
 
 def test_a_purged_key_leads_back_with_a_word(login: Login) -> None:
