@@ -1,5 +1,6 @@
 """Celery's settings are checked at the start, each by its number (R35)."""
 
+import importlib
 from types import SimpleNamespace
 from typing import Any
 
@@ -87,6 +88,8 @@ def test_r35_each_setting_that_can_lose_or_double_work(
 def test_r35_a_worker_says_that_its_pool_ends_no_hung_task(
     pool: str, warned: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
+    # As a worker has done by then.
+    importlib.import_module("idempotency.tasks")
     worker = SimpleNamespace(pool_cls=get_implementation(pool))
     celeryd_after_setup.send(sender="worker@here", instance=worker, conf=None)
     assert ("knows no task_time_limit" in caplog.text) is warned
