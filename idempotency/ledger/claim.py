@@ -11,13 +11,7 @@ from django.db import Error
 
 from idempotency.clock import SYSTEM, Clock
 from idempotency.conf import conf
-from idempotency.exceptions import (
-    CallError,
-    CallUnknown,
-    Fenced,
-    LedgerUnavailable,
-    Misuse,
-)
+from idempotency.exceptions import CallError, CallUnknown, Fenced, LedgerUnavailable, Misuse
 from idempotency.faultpoints import reach
 from idempotency.ledger import draft, journal
 from idempotency.ledger.acquire import Won
@@ -87,7 +81,7 @@ class Claim:
         self.last_ending: tuple[journal.OpenSender, journal.StepEnding] | None = None
         self.written = won.draft is None or won.written
         self._keyless = keyless
-        # Whether the open phase holds nothing of the ledger's that could not be written again: Note [Phases].
+        # Whether the open phase has nothing of the ledger's, or what can be written again: Note [Phases].
         self._alone = held or won.draft is not None
         self._clock = clock
         self._sends = 0
