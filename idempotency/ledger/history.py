@@ -117,18 +117,31 @@ def late_news(
     detail: Mapping[str, Any],
     news: News = News.OTHERWISE,
 ) -> None:
-    """Record that something happened which the key's state does not say, and call a person (R39)."""
-    record(
-        connection=connection,
-        key_id=key_id,
-        kind="late-news",
-        actor=actor,
-        reason=news.sentence if key_id is None else f"{news.sentence} The key was {state}.",
-        detail=_said(news, detail),
-        alarming=True,
-    )
-    # Whatever its state: one that is in progress keeps the mark as it is settled, until a person has seen to the alarm.
+    """Record that something happened which the key's state does not say, and call a person (R39).
+
+    The same news of a key is raised once, word for word. Its row is locked by the caller, so that of two who hear it at
+    once the second one finds what the first has written.
+    """
     with connection.cursor() as cursor:
+        cursor.execute(
+            """
+            INSERT INTO idempotency_event (key_id, kind, actor, reason, detail, alarming)
+            SELECT %(key)s::uuid, 'late-news', %(actor)s, %(reason)s, %(detail)s::jsonb, true WHERE NOT EXISTS (
+                SELECT FROM idempotency_event
+                WHERE key_id = %(key)s::uuid AND kind = 'late-news' AND detail = %(detail)s::jsonb)
+            """,
+            {
+                "key": key_id,
+                "actor": storable.text(actor)[:150],
+                "reason": news.sentence
+                if key_id is None
+                else f"{news.sentence} The key was {state}.",
+                "detail": storable.as_json({"news": news.value, **detail}),
+            },
+        )
+        if cursor.rowcount == 0:
+            return
+        # Whatever its state: one that is in progress keeps the mark as it is settled, until a person has seen to it.
         cursor.execute(
             "UPDATE idempotency_key SET needs_person_since = COALESCE(needs_person_since, clock_timestamp()), "
             "needs_person_reason = %s WHERE id = %s",
@@ -136,23 +149,6 @@ def late_news(
         )
     told = "" if key_id is None else str(key_id)
     after_commit(connection, telemetry.LateNews(heard_by=actor, state=state, key_id=told))
-
-
-def is_told(
-    *, connection: BaseDatabaseWrapper, key_id: uuid.UUID, detail: Mapping[str, Any], news: News
-) -> bool:
-    """Whether this very late news of the key is on record, word for word."""
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT EXISTS (SELECT FROM idempotency_event WHERE key_id = %s AND kind = 'late-news' "
-            "AND detail = %s::jsonb)",
-            [key_id, storable.as_json(_said(news, detail))],
-        )
-        return bool(cursor.fetchone()[0])
-
-
-def _said(news: News, detail: Mapping[str, Any]) -> dict[str, Any]:
-    return {"news": news.value, **detail}
 
 
 def was_raised(*, connection: BaseDatabaseWrapper, key_id: uuid.UUID, reference: str) -> bool:

@@ -8,11 +8,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from idempotency.resilience.retryafter import (
-    as_seconds,
-    parse_retry_after,
-    parse_retry_info,
-)
+from idempotency.resilience.retryafter import as_seconds, parse_retry_after, parse_retry_info
 
 _SAME = {
     "httpx": "httpx2",

@@ -579,6 +579,20 @@ def test_r14_what_an_event_has_proven_a_callers_repeat_goes_on_with(
     assert (len(other_side.requests), other_side.looked_up) == (1, 0)
 
 
+def test_r39_the_same_news_that_four_hear_at_once_is_raised_once(caller: Caller, key: str) -> None:
+    assert caller.post("/charge/", {"name": "a"}, key=key).status_code == 201
+    row = Key.objects.get()
+    for number in range(20):
+
+        def hear(_: int, reference: str = f"again-{number}") -> None:
+            with transaction.atomic():
+                detail = {"gateway_reference": reference}
+                late_news(key_id=row.pk, actor="event", detail=detail, news=News.TWICE)
+
+        together(4, hear)
+        assert Event.objects.filter(kind="late-news").count() == number + 1
+
+
 def test_r14_proof_of_one_step_is_not_enough_while_another_is_open(
     caller: Caller, key: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
