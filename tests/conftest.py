@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from pathlib import Path
 
+import celery
 import pytest
 import redis
 from django.conf import LazySettings
@@ -67,6 +68,13 @@ def _gateway_without_memories(monkeypatch: pytest.MonkeyPatch) -> None:
     The breaker goes by its own counts when the store is late, as it is on a busy machine.
     """
     monkeypatch.setattr("payments.gateway.guarded._made", {})
+
+
+@pytest.fixture(autouse=True)
+def _same_celery() -> Iterator[None]:
+    """Refuse a test that leaves an app of its own behind: those after it would ask that one for the settings."""
+    yield
+    assert celery.current_app.main == "project", "a test has made another app the current one"
 
 
 @pytest.fixture(autouse=True)
