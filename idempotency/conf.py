@@ -31,7 +31,7 @@ class Conf(Settings):
     )
     RECONCILE_EVERY = Seconds(5, "Pause between two sweeps for unknown keys and lapsed leases.")
     WAKE_EVERY = Seconds(5, "Pause between two sweeps for deferred work that is due.")
-    PURGE_EVERY = Seconds(300, "Pause between two purges of expired answers and keys.")
+    PURGE_EVERY = Seconds(60, "Pause between two purges of expired answers and keys.")
     OPERATION_MAX_ATTEMPTS = Count(
         3, "Runs of a deferred operation in one cycle, the first included."
     )
@@ -84,9 +84,9 @@ class Conf(Settings):
         "",
         "Request header by which a caller may shorten the budget, in whole milliseconds; empty: none.",
     )
-    PURGE_BATCH = Count(500, "Keys that one purge statement touches.")
+    PURGE_BATCH = Count(100, "Keys that one purge statement touches.")
     PURGE_PAUSE = Number(
-        3, "Pause of a purge after each batch, in times of what the batch took; 0: none."
+        9, "Pause of a purge after each batch, in times of what the batch took; 0: none."
     )
     RECONCILE_BATCH = Count(50, "Keys that one reconciliation takes.")
     LOOKUP_BACKOFF_CAP = Seconds(300, "Longest pause between two look-ups of the same unknown key.")

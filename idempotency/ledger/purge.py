@@ -14,8 +14,8 @@ from django.db import connections
 from idempotency.clock import SYSTEM, Clock
 from idempotency.conf import conf
 
-SECONDS = 20.0
-"""For one purge: well below the hard limit of the task that it may run in."""
+SECONDS = 10.0
+"""For one purge: it holds a worker for so long, and is well below the hard limit of the task that it may run in."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from idempotency.ledger.endings import (
     open_step,
 )
 from idempotency.ledger.values import NOTHING_NEW, SET_ABOUT, About, Settlement
-from idempotency.ledger.work import SET_OUTCOME, Outcome
+from idempotency.ledger.work import SET_CONCLUSION, Conclusion
 from idempotency.ledger.writing import (
     SETTLED,
     TOLD,
@@ -93,14 +93,14 @@ def complete_deferred(
     key_id: uuid.UUID,
     token: int,
     settlement: Settlement,
-    outcome: Outcome,
+    conclusion: Conclusion,
     about: About = NOTHING_NEW,
 ) -> bool:
-    """Settle a deferred key with the outcome of its work; its answer is the 202 that it stored at the start (R31).
+    """Settle a deferred key with what its work came to; its answer is the 202 that it stored at the start (R31).
 
     Where that is an error, nothing may have been applied.
     """
-    applied = f"AND NOT EXISTS ({APPLIED_STEP})" if outcome.error is not None else ""
+    applied = f"AND NOT EXISTS ({APPLIED_STEP})" if conclusion.error is not None else ""
     return settle(
         connection,
         f"""
@@ -111,9 +111,11 @@ def complete_deferred(
               AND NOT EXISTS ({OPEN_STEP}) {applied}
             RETURNING k.*
         )
-        UPDATE idempotency_operation AS o SET {SET_OUTCOME} FROM k WHERE o.key_id = k.id
+        UPDATE idempotency_operation AS o SET {SET_CONCLUSION} FROM k WHERE o.key_id = k.id
         """,
-        about.parameters() | settled_parameters(key_id, token, settlement) | outcome.parameters(),
+        about.parameters()
+        | settled_parameters(key_id, token, settlement)
+        | conclusion.parameters(),
         by=settlement.by,
     )
 

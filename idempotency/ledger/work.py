@@ -114,7 +114,7 @@ RETURNING key_id, id
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class Conclusion:
     """How work ends: with a result, as JSON text, or with an error for its caller."""
 
     result: str | None = None
@@ -123,7 +123,7 @@ class Outcome:
     """The last one met, for staff."""
 
     def parameters(self) -> dict[str, Any]:
-        """Return the parameters of `SET_OUTCOME`."""
+        """Return the parameters of `SET_CONCLUSION`."""
         return {
             "result": None if self.result is None else sealing.seal_json(self.result),
             "error": None if self.error is None else storable.as_json(self.error),
@@ -131,18 +131,18 @@ class Outcome:
         }
 
 
-SET_OUTCOME = """
+SET_CONCLUSION = """
     result = COALESCE(%(result)s::jsonb, o.result), error = COALESCE(%(error)s::jsonb, o.error),
     last_error = COALESCE(NULLIF(%(last_error)s::text, ''), o.last_error), updated_at = clock_timestamp()
 """
 
 
-def record(*, connection: BaseDatabaseWrapper, id: uuid.UUID, outcome: Outcome) -> None:  # noqa: A002
+def record(*, connection: BaseDatabaseWrapper, id: uuid.UUID, conclusion: Conclusion) -> None:  # noqa: A002
     """Write how work ended that no run ended."""
     with connection.cursor() as cursor:
         cursor.execute(
-            f"UPDATE idempotency_operation AS o SET {SET_OUTCOME} WHERE o.id = %(id)s",
-            outcome.parameters() | {"id": id},
+            f"UPDATE idempotency_operation AS o SET {SET_CONCLUSION} WHERE o.id = %(id)s",
+            conclusion.parameters() | {"id": id},
         )
 
 
