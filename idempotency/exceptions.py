@@ -179,10 +179,6 @@ class LedgerUnavailable(IdempotencyError):
     """The ledger could not be asked; nothing was run."""
 
 
-class BooksDiffer(IdempotencyError):
-    """An outside effect is recorded, but the settlement can never commit: a person has to look."""
-
-
 # -- used wrongly ----------------------------------------------------------------------------------------------------
 
 
