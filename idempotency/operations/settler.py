@@ -174,7 +174,6 @@ class DeferredSettler:
 
     def _pause(self, error: BaseException | None) -> float:
         """Draw the pause before the next run; another's word is never shortened, and jittered like ours (R25)."""
-        # What PostgreSQL cannot add to a time, e.g. infinity, would keep the run's ending off the record.
         word = as_seconds(getattr(error, "retry_after", None))
         if word:
             return word + self._clock.uniform(0, min(word / 2, self._definition.policy.cap))

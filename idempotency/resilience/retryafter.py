@@ -7,8 +7,10 @@ arrives is no word: a guess in either direction would hammer the server or give 
 import re
 from datetime import UTC, datetime
 
-LONGEST = 2**31
-"""Seconds that a longer number is read as, as RFC 9111 section 1.2.2 does with delta-seconds."""
+LONGEST = 86_400.0
+"""Seconds that a longer word of the other side is read as: a moment in seconds since 1970, sent where seconds to wait
+belong, would otherwise put work off for half a century."""
+_FOREVER = 2.0**31
 
 _SECONDS = re.compile(r"[0-9]+", re.ASCII)
 _MONTH = r"(?P<month>Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)"
@@ -29,13 +31,14 @@ def as_seconds(word: object) -> float | None:
     """Return seconds that our own code says, e.g. an error's `retry_after`; None for what is no time to wait."""
     if not isinstance(word, int | float) or not word >= 0:
         return None
-    return float(min(word, LONGEST))
+    # More than PostgreSQL can add to a moment would keep it off the record.
+    return float(min(word, _FOREVER))
 
 
 def parse_retry_after(value: str | None, *, now: float, date: str | None = None) -> float | None:
     """Return the seconds to wait, or None where the header says nothing valid.
 
-    A date in the past, like "0", gives 0.0.
+    A date in the past, like "0", gives 0.0, and more than a day gives `LONGEST`.
     Negative, fractional, exponent, underscored or non-ASCII numbers and joined lines give None.
 
     Args:
@@ -48,12 +51,12 @@ def parse_retry_after(value: str | None, *, now: float, date: str | None = None)
     value = value.strip(" \t")
     if _SECONDS.fullmatch(value):
         digits = value.lstrip("0")
-        return float(min(int(digits or "0"), LONGEST)) if len(digits) <= 10 else float(LONGEST)
+        return min(float(digits or "0"), LONGEST) if len(digits) <= 10 else LONGEST
     moment = _http_date(value, now=now)
     if moment is None:
         return None
     said = _http_date(date.strip(" \t"), now=now) if date else None
-    return min(max(0.0, moment - (now if said is None else said)), float(LONGEST))
+    return min(max(0.0, moment - (now if said is None else said)), LONGEST)
 
 
 def _http_date(value: str, *, now: float) -> float | None:
@@ -97,7 +100,7 @@ def parse_retry_info(details: bytes) -> float | None:
                 seconds, nanos = (_number(duration.get(n, [0])[0]) for n in (1, 2))
                 # A negative Duration is a two's complement varint: above 2**63, so no word.
                 if seconds < 2**63 and nanos < 10**9:
-                    return min(seconds + nanos / 1e9, float(LONGEST))
+                    return min(seconds + nanos / 1e9, LONGEST)
     except (ValueError, IndexError):
         pass
     return None
