@@ -3,10 +3,11 @@
 Leases, expiry and due dates never use this clock: they use the database's (`clock_timestamp()`).
 """
 
+import asyncio
 import random
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 _BOOTTIME: int | None = getattr(time, "CLOCK_BOOTTIME", None)
@@ -35,6 +36,8 @@ class Clock:
     wall: Callable[[], float] = time.time
     """Seconds since the epoch: only to read a date that somebody else wrote."""
     wait: Callable[[threading.Event | None, float], bool] = wait
+    sleep: Callable[[float], Awaitable[object]] = asyncio.sleep
+    """What a coroutine waits by: in a thread of its loop's pool, a few that wait would keep all others from it."""
     uniform: Callable[[float, float], float] = random.uniform
 
 

@@ -1,7 +1,6 @@
 """The same client for coroutines. The store is asked in a thread: its writes wait for the disk."""
 
 from asyncio import to_thread
-from threading import Event
 from typing import Any, cast
 
 from idempotency.client.answer import Answer, Operation, Progress
@@ -119,7 +118,7 @@ class AsyncClient:
             looks += 1
             if pause > limit.left():
                 raise StillOpen(f"{url} is not done yet", intent="", retry_after=pause)
-            await self._pause(pause)
+            await clock.sleep(pause)
 
     # -- one operation -------------------------------------------------------------------------------------------------
 
@@ -135,7 +134,7 @@ class AsyncClient:
             pause = course.pause(answer, limit)
             if pause is None:
                 return await self._keep(course, answer)
-            await self._pause(pause)
+            await self._terms.clock.sleep(pause)
 
     async def _series(self, course: Course) -> Answer:
         try:
@@ -171,11 +170,3 @@ class AsyncClient:
     async def _look(self, url: str, attempt: Attempt) -> object:
         raw = await self._send("GET", url, {"Accept": "application/json"}, None, attempt.timeout)
         return seen(answer_of(raw), raw, clock=self._terms.clock)
-
-    async def _pause(self, seconds: float) -> None:
-        wake = Event()
-        try:
-            await to_thread(self._terms.clock.wait, wake, seconds)
-        finally:
-            # A cancelled wait leaves no thread behind.
-            wake.set()

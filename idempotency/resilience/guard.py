@@ -110,13 +110,10 @@ class Guard:
                     if series.accepts(attempt, answer):
                         return answer
                     pause = series.failed(attempt, answer)
-                wake = Signal()
                 try:
-                    await asyncio.to_thread(self.terms.clock.wait, wake, pause)
+                    await self.terms.clock.sleep(pause)
                 except BaseException as error:  # noqa: BLE001 - raised as an ending
                     series.stopped(error)
-                finally:
-                    wake.set()
 
     def refusal(self) -> CallFailed | None:
         """Return why a call begun now would be refused at once, or None; takes up nothing.

@@ -16,6 +16,7 @@ class FakeTime:
             now=lambda: self.now,
             wall=lambda: self.wall,
             wait=self._wait,
+            sleep=self._sleep,
             uniform=random.Random(1).uniform,
         )
 
@@ -30,3 +31,6 @@ class FakeTime:
         self.waits.append(seconds)
         self.pass_(max(0.0, seconds))
         return False
+
+    async def _sleep(self, seconds: float) -> None:
+        self._wait(None, seconds)

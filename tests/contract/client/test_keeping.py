@@ -101,6 +101,29 @@ def test_h5_a_cancellation_is_passed_on_and_the_intent_stays_open() -> None:
     assert [intent.name for intent in store.unanswered()] == ["n"]
 
 
+def test_a_hundred_that_wait_at_once_keep_nobody_waiting() -> None:
+    """A pause in a thread of the loop's few let them wait one after another, past every deadline."""
+    seen: set[bytes] = set()
+
+    def first_under_way(exchange: Exchange) -> None:
+        raw = exchange.read_request()
+        again = raw in seen
+        seen.add(raw)
+        status = "201 Created" if again else "409 Conflict"
+        body = b'{"id": "p1"}' if again else b'{"code": "in-progress"}'
+        exchange.answer(body, status=status, headers="Retry-After: 1\r\nConnection: close\r\n")
+
+    async def pay_all(server: FaultServer) -> list[Answer]:
+        async with httpx2.AsyncClient() as http:
+            client = AsyncClient(server.url, store=MemoryIntents(), http=http, deadline=10)
+            calls = [client.post("/", json=ORDER, intent=f"n{number}") for number in range(100)]
+            async with asyncio.timeout(10):
+                return await asyncio.gather(*calls)
+
+    with serving(first_under_way) as server:
+        assert [answer.status for answer in asyncio.run(pay_all(server))] == [201] * 100
+
+
 def test_r23_nothing_is_sent_under_a_key_that_the_server_may_have_forgotten() -> None:
     """It would be a new operation: what was begun a month ago and never answered needs a person."""
     store = MemoryIntents()

@@ -3,6 +3,7 @@
 import asyncio
 import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -684,3 +685,27 @@ def test_r25_acall_waits_cancellably() -> None:
 
     with journalled(lambda: None), pytest.raises(asyncio.CancelledError):
         asyncio.run(call())
+
+
+def test_r25_a_pause_of_a_coroutine_waits_for_no_thread() -> None:
+    """Of a loop's few threads: some dozens that waited in them kept all others waiting, stores of intents too."""
+    release = threading.Event()
+    peer = Peer([READ, OK], FakeTime())
+
+    async def call() -> Any:
+        loop = asyncio.get_running_loop()
+        loop.set_default_executor(ThreadPoolExecutor(1))
+        busy = loop.run_in_executor(None, release.wait, 30)
+        guard = Guard(name="g", keyed=True, policy=RetryPolicy(base=0.01, cap=0.01))
+        try:
+            async with asyncio.timeout(10):
+                return await guard.acall(send)
+        finally:
+            release.set()
+            await busy
+
+    async def send(attempt: Attempt) -> str:
+        return peer(attempt)
+
+    with journalled(lambda: None):
+        assert asyncio.run(call()) == "answer"
