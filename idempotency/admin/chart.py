@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from django.db import connections
-from django.utils import timezone
 
 from idempotency.admin.filters import first_id
+from idempotency.admin.moments import local_time
 from idempotency.conf import conf
 
 HOURS = 24
@@ -42,7 +42,7 @@ class Hour:
     @property
     def label(self) -> str:
         """The hour as text."""
-        return timezone.localtime(self.at).strftime("%H:00")
+        return local_time(self.at).strftime("%H:00")
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +97,7 @@ ORDER BY slot.n
 
 
 def _hours(now: datetime) -> list[Hour]:
-    first = timezone.localtime(now).replace(minute=0, second=0, microsecond=0)
+    first = local_time(now).replace(minute=0, second=0, microsecond=0)
     first -= timedelta(hours=HOURS - 1)
     starts = [first + number * _SLOT for number in range(HOURS * _SLOTS)]
     low, high = [first_id(at) for at in starts], [first_id(at + _SLOT) for at in starts]

@@ -44,9 +44,14 @@ def distance(at: datetime, *, now: datetime) -> str:
 
 def day_and_time(at: datetime, *, now: datetime, seconds: bool = False) -> str:
     """Return the time of day, with the date unless it is today's."""
-    local, today = timezone.localtime(at), timezone.localtime(now)
+    local, today = local_time(at), local_time(now)
     clock = local.strftime("%H:%M:%S" if seconds else "%H:%M")
     if local.date() == today.date():
         return clock
     year = "" if abs(today - local) < timedelta(days=300) else f" {local.year}"
     return f"{local.day} {local.strftime('%b')}{year} {clock}"
+
+
+def local_time(at: datetime) -> datetime:
+    """Return the time in the zone that is shown; under `USE_TZ = False` Django reads it so already, without a zone."""
+    return timezone.localtime(at) if timezone.is_aware(at) else at

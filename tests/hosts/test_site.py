@@ -34,6 +34,10 @@ def test_r8_persistent_connections_that_prepare_their_statements(database: dict[
     drive({"default": {**database, "CONN_MAX_AGE": 60, "OPTIONS": options}})
 
 
+def test_a_host_without_time_zones(database: dict[str, Any]) -> None:
+    drive({"default": database}, SITE_CLOCKS="Asia/Kathmandu")
+
+
 @pytest.mark.skipif(not installed(), reason="pgbouncer is not installed")
 def test_r8_pgbouncer_in_transaction_mode(database: dict[str, Any], tmp_path: Path) -> None:
     """Advisory locks and set_config() are the transaction's, and nothing is prepared."""

@@ -108,11 +108,21 @@ def defer_done(member: Any, promised: Any) -> None:
 def console(member: Any) -> None:
     from django.test import Client
 
+    from idempotency.models import Event, Key
+
+    assert post(member, "/local/?other", "k1").status_code == 422  # and there is an event to show
     browser = Client()
     browser.force_login(member)
     page = browser.get("/admin/idempotency/key/?q=charge")
     assert page.status_code == 200
     assert b"site.charge" in page.content
+    key = Key.objects.using("default").get(key="charge")
+    event = Event.objects.using("default").latest("pk")
+    for path in (
+        *("heartbeat/", "key/?state=all", "operation/", "event/", "key/export/"),
+        *(f"key/{key.pk}/change/", f"event/{event.pk}/change/"),
+    ):
+        assert browser.get(f"/admin/idempotency/{path}").status_code == 200, path
 
 
 if __name__ == "__main__":

@@ -1,4 +1,7 @@
-"""Settings of the host. SITE_DATABASES holds its databases as JSON; SITE_ROUTER sends reads to `replica`."""
+"""Settings of the host. SITE_DATABASES holds its databases as JSON; SITE_ROUTER sends reads to `replica`.
+
+SITE_CLOCKS names a time zone in which the host lives without any: USE_TZ is off.
+"""
 
 import json
 import os
@@ -6,7 +9,8 @@ from typing import Any
 
 SECRET_KEY = "of-the-host-in-the-tests-only"
 ALLOWED_HOSTS = ["*"]
-USE_TZ = True
+USE_TZ = "SITE_CLOCKS" not in os.environ
+TIME_ZONE = os.environ.get("SITE_CLOCKS", "UTC")
 DATABASES: dict[str, Any] = json.loads(os.environ["SITE_DATABASES"])
 if os.environ.get("SITE_ROUTER"):
     DATABASE_ROUTERS = ["tests.hosts.site.router.ReadsElsewhere"]
