@@ -9,6 +9,7 @@ from typing import Any, Self
 from idempotency.exceptions import CallUnknown
 from idempotency.resilience.retryafter import parse_retry_after
 
+_WITHOUT_BODY = (204, 205)
 KEPT_HEADERS = ("content-type", "location", "retry-after", "idempotent-replayed", "link", "etag")
 
 
@@ -39,7 +40,7 @@ class Answer:
             return {}
         try:
             told = json.loads(self.body)
-        except ValueError:
+        except (ValueError, RecursionError):
             return {}
         return told if isinstance(told, dict) else {}
 
@@ -52,6 +53,19 @@ class Answer:
     def json(self) -> Any:
         """Return the body as data. Raises: ValueError."""
         return json.loads(self.body)
+
+    def require_whole(self) -> None:
+        """Refuse what is no answer of the operation: JSON that breaks off, or a page of something in between.
+
+        Where an answer's end is told by that of the connection, no HTTP library notices one that is cut.
+
+        Raises: ValueError.
+        """
+        kind = self.headers.get("content-type", "").partition(";")[0].strip().lower()
+        # JSON was asked for: a page of HTML is broken, too.
+        is_json = kind in ("application/json", "text/html") or kind.endswith("+json")
+        if is_json and self.status not in _WITHOUT_BODY:
+            json.loads(self.body)
 
     def wait(self, *, now: float) -> float | None:
         """Return the valid word of Retry-After in seconds, or None. `now` is wall-clock time."""

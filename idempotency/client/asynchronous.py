@@ -15,6 +15,7 @@ from idempotency.client.terms import (
     Terms,
     frozen,
     headers_of,
+    looking,
     monitor_of,
     readable,
 )
@@ -100,15 +101,15 @@ class AsyncClient:
         """Return the operation that a 202 has promised, once it is done; `progress` is told each look.
 
         Raises:
-            StillOpen: it is not done within the deadline, in seconds; the work goes on.
+            StillOpen: it is not done within the deadline, in seconds, or cannot be looked at; the work goes on.
             CallRejected: the monitor does not show it (any more).
         """
         url, clock = self._terms.url(monitor_of(answer)), self._terms.clock
         limit, looks = Deadline.after(deadline, clock), 0
         while True:
-            with deadline_scope(limit):
+            with looking(url), deadline_scope(limit):
                 told = readable(await self._reads.acall(lambda attempt: self._look(url, attempt)))
-            operation = Operation.of(told)
+                operation = Operation.of(told)
             if progress is not None:
                 progress(operation)
             if operation.done:

@@ -31,12 +31,12 @@ class Meaning(enum.Enum):
 
 def meaning(answer: Answer) -> Meaning:
     """Say what an answer means, by the problem's code first, then by its status."""
-    code, problem = answer.code, answer.problem
+    code = answer.code
     if code == "key-reused":
         return Meaning.REUSED
     if code in ("in-progress", "outcome-unknown"):
         return Meaning.WAIT
-    if code == "throttled" or problem.get("retryable") is True:
+    if code == "throttled" or _is_ours_to_repeat(answer):
         return Meaning.AGAIN
     if answer.status == 409 and not code and "retry-after" in answer.headers:
         # Another server's way to say it: only what is under way is worth waiting for.
@@ -48,13 +48,31 @@ def meaning(answer: Answer) -> Meaning:
     return Meaning.FINAL
 
 
+def _is_ours_to_repeat(answer: Answer) -> bool:
+    """Whether the server says that it did nothing, and to come again.
+
+    `retryable` is no word of this server only: a network in between says it, too, with its own 502, 504 or 524, of what
+    the server may have done. The server says it with a code, and with a status by which nothing was begun.
+    """
+    nothing_begun = answer.status == 503 or answer.status in REFUSALS
+    return nothing_begun and bool(answer.code) and answer.problem.get("retryable") is True
+
+
 def seen(answer: Answer, raw: object, *, clock: Clock) -> object:
-    """Return a read's answer, or what the guard is to classify. Raises: TemporaryFailure, where it is to come again."""
+    """Return a read's answer, or what the guard is to classify.
+
+    Raises:
+        TemporaryFailure: it is to come again.
+        ValueError: it is not whole.
+    """
     match meaning(answer):
         case Meaning.AGAIN:
             raise TemporaryFailure(answer.code, retry_after=answer.wait(now=clock.wall()))
         case Meaning.UNCLEAR:
             return raw
+        case Meaning.FINAL:
+            answer.require_whole()
+            return answer
         case _:
             return answer
 
@@ -92,6 +110,7 @@ class Course:
 
         Raises:
             TemporaryFailure: the server said that it did nothing, and to come again.
+            ValueError: it is not whole, so that it may be done.
         """
         self._last = answer
         if meaning(answer) is Meaning.AGAIN:

@@ -1,14 +1,17 @@
 """What both clients are made with, and how a call's words become a request."""
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urljoin, urlsplit
 
 from idempotency.client.answer import Answer
+from idempotency.client.errors import StillOpen
 from idempotency.client.intents import Intents, Request
 from idempotency.clock import Clock
-from idempotency.exceptions import CallRejected, CallUnknown, Misuse
+from idempotency.exceptions import CallFailed, CallRejected, CallUnknown, Misuse
 from idempotency.resilience import Guard, RetryPolicy
 
 POLICY = RetryPolicy(attempts=4, base=0.2, cap=5.0, attempt_timeout=15.0, series=60.0, reserve=0.0)
@@ -77,6 +80,25 @@ def monitor_of(answer: Answer) -> str:
     if answer.status != 202 or not location:
         raise Misuse("Only a 202 with a Location can be followed.")
     return location
+
+
+@contextmanager
+def looking(url: str) -> Iterator[None]:
+    """Tell a look that was not answered as what it is: it says nothing of the work, which goes on.
+
+    Raises:
+        StillOpen: the monitor cannot be asked, or its answer cannot be read.
+    """
+    try:
+        yield
+    except (CallFailed, CallUnknown) as error:
+        raise StillOpen(
+            f"{url} cannot be read now, and the work goes on: {error.detail}",
+            intent="",
+            code=error.code,
+            retry_after=getattr(error, "retry_after", None),
+            report=error.report,
+        ) from error
 
 
 def readable(seen: object) -> Answer:

@@ -9,7 +9,7 @@ from idempotency.client import (
 from idempotency.exceptions import CallRejected
 from tests.contract.client.calling import BUSY, Make, pay
 from tests.support.faultserver import serving
-from tests.support.scripted import Line, Script, keys, problem
+from tests.support.scripted import Line, Script, keys, lost, problem
 
 
 def test_deferred_work_is_followed_to_its_end(make: Make) -> None:
@@ -44,3 +44,24 @@ def test_a_monitor_that_shows_nothing_says_why(make: Make) -> None:
         with pytest.raises(CallRejected) as caught:
             caller.follow(pay(caller))
     assert caught.value.code == "result-expired"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [lost, (500, {}), (503, {"no": "code"}), (200, {"another": "answer"}), BUSY],
+)
+def test_a_look_that_is_not_answered_says_nothing_of_the_work(make: Make, line: Line) -> None:
+    """Told as "certainly nothing happened", it would be done again under another key."""
+    with serving(Script((202, {}, "Location: /op/1/\r\n"), line)) as server:
+        caller = make(server)
+        with pytest.raises(StillOpen) as caught:
+            caller.follow(pay(caller))
+    assert "/op/1/" in caught.value.detail
+
+
+def test_work_of_a_server_that_is_away_goes_on(make: Make) -> None:
+    with serving(Script((202, {}, "Location: /op/1/\r\n"))) as server:
+        caller = make(server)
+        promised = pay(caller)
+    with pytest.raises(StillOpen):
+        caller.follow(promised)

@@ -1,5 +1,7 @@
 """What a client does with each answer, on real sockets, against a server that answers as a script says."""
 
+from typing import Any
+
 import pytest
 
 from idempotency.client import (
@@ -9,7 +11,7 @@ from idempotency.client import (
 )
 from idempotency.exceptions import CallFailed
 from tests.contract.client.calling import BUSY, DONE, IN_PROGRESS, UNKNOWN, UNKNOWN_FIRST, Make, pay
-from tests.support.faultserver import serving
+from tests.support.faultserver import Exchange, serving
 from tests.support.scripted import Line, Script, keys, lost, problem
 
 
@@ -33,6 +35,68 @@ def test_what_may_have_been_executed_is_tried_again_under_the_same_key(
     assert answer.status == 201
     assert len(keys(server)) == 3
     assert len(set(keys(server))) == 1
+
+
+def ended_by_the_connection(status: int, kind: str, body: bytes) -> Line:
+    """Return a line whose length nobody tells, so that a cut is not noticed on the wire."""
+
+    def answer(exchange: Exchange) -> None:
+        if exchange.read_request():
+            head = f"HTTP/1.1 {status} Status\r\nContent-Type: {kind}\r\nConnection: close\r\n\r\n"
+            exchange.socket.sendall(head.encode() + body)
+
+    return answer
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        ended_by_the_connection(201, "application/json", b'{"id": "p1", "amou'),
+        ended_by_the_connection(201, "application/json", b""),
+        ended_by_the_connection(201, "application/json; charset=utf-8", b'{"id": "\xff'),
+        ended_by_the_connection(402, "application/problem+json", b'{"code": "payment-decl'),
+        ended_by_the_connection(200, "text/html", b"<html>Log in to this network"),
+        ended_by_the_connection(409, "text/html", b"<html>Conflict"),
+    ],
+)
+def test_what_is_cut_or_no_answer_of_the_server_is_asked_for_again(
+    make: Make, broken: Line
+) -> None:
+    """Kept as the final answer, it would be all that is ever known of the operation."""
+    with serving(Script(broken, DONE)) as server:
+        caller = make(server)
+        assert pay(caller).json() == {"id": "p1"}
+    assert len(set(keys(server))) == 1
+    assert len(keys(server)) == 2
+
+
+def test_what_is_never_whole_is_not_known(make: Make) -> None:
+    with serving(Script(ended_by_the_connection(201, "application/json", b"[" * 200_000))) as it:
+        caller = make(it)
+        with pytest.raises(StillOpen):
+            pay(caller)
+    assert [intent.name for intent in caller.store.unanswered()] == ["charge 881"]
+
+
+def test_an_answer_without_a_body_is_whole(make: Make) -> None:
+    with serving(Script(ended_by_the_connection(204, "application/json", b""))) as server:
+        assert pay(make(server)).status == 204
+
+
+@pytest.mark.parametrize(
+    ("status", "body"),
+    [
+        (524, {"error_code": 524, "retryable": True}),
+        (503, {"status": 503, "retryable": True}),
+        (500, {"code": "internal", "retryable": True}),
+    ],
+)
+def test_retryable_of_somebody_else_does_not_mean_that_nothing_happened(
+    make: Make, status: int, body: dict[str, Any]
+) -> None:
+    """A network in between says it of an answer that it lost."""
+    with serving(Script((status, body))) as server, pytest.raises(StillOpen):
+        pay(make(server))
 
 
 def test_what_is_in_progress_or_unknown_is_waited_for(make: Make) -> None:
