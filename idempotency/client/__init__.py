@@ -13,7 +13,7 @@ nothing happened, `StillOpen` that nobody knows yet: call again with the same in
 
 from idempotency.client.answer import Answer, Operation
 from idempotency.client.asynchronous import AsyncClient
-from idempotency.client.errors import IntentChanged, NotRenewable, StillOpen
+from idempotency.client.errors import IntentChanged, IntentsUnavailable, NotRenewable, StillOpen
 from idempotency.client.intents import Intent, Intents, MemoryIntents, Request
 from idempotency.client.sqlite import SqliteIntents
 from idempotency.client.synchronous import Client
@@ -25,6 +25,7 @@ __all__ = [
     "Intent",
     "IntentChanged",
     "Intents",
+    "IntentsUnavailable",
     "MemoryIntents",
     "NotRenewable",
     "Operation",

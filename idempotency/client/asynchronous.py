@@ -72,6 +72,7 @@ class AsyncClient:
             CallFailed: certainly nothing happened; the same intent can be used again.
             StillOpen: it may have happened, or is happening: call again with the same intent.
             IntentChanged: the intent was begun with another request.
+            IntentsUnavailable: the store cannot be asked, so that nothing was sent.
             Misuse: the path leads to another server.
         """
         self._terms.url(path)
@@ -142,10 +143,10 @@ class AsyncClient:
             found = await self._effects.acall(lambda attempt: self._attempt(course, attempt))
         except (CallFailed, CallUnknown) as error:
             ending = course.ended(error)
-            if course.nothing_happened(ending):
-                await to_thread(
-                    self._terms.store.loosen, name=course.intent.name, key=course.intent.key
-                )
+            if isinstance(ending, CallFailed) and not await to_thread(
+                self._terms.loosen, course.intent
+            ):
+                ending = course.shared()
             raise ending from error
         return cast(Answer, found)
 
@@ -161,11 +162,10 @@ class AsyncClient:
         return course.take(answer_of(raw), raw)
 
     async def _keep(self, course: Course, answer: Answer) -> Answer:
-        name, key = course.intent.name, course.intent.key
         if course.is_final(answer):
-            await to_thread(self._terms.store.settle, name=name, key=key, answer=answer)
+            await to_thread(self._terms.keep, course.intent, answer)
         elif course.is_free(answer):
-            await to_thread(self._terms.store.loosen, name=name, key=key)
+            await to_thread(self._terms.loosen, course.intent)
         return answer
 
     async def _look(self, url: str, attempt: Attempt) -> object:

@@ -18,6 +18,10 @@ REFUSALS = frozenset({400, 401, 403, 404, 405, 406, 408, 411, 413, 415, 425, 429
 """Statuses that leave the key free at the server: the request may be corrected and sent again under it."""
 
 
+_SET_BACK = 86_400.0
+"""Seconds by which our clock may have been set back: as many as the memory of keys is told shorter than it is."""
+
+
 class Meaning(enum.Enum):
     """What a whole answer says about the operation."""
 
@@ -93,10 +97,11 @@ class Course:
 
         Raises: StillOpen; a person has to look.
         """
-        if self._clock.wall() - self.intent.begun_at > key_memory:
+        age = self._clock.wall() - self.intent.begun_at
+        if age > key_memory or age < -_SET_BACK:
             raise StillOpen(
-                f"{self.intent.name!r} was begun so long ago that its key may be forgotten: sending it could do it "
-                "again. Look at the server whether it was done.",
+                f"{self.intent.name!r} was begun so long ago, or our clock was set back so far since, that its key may "
+                "be forgotten: sending it could do it again. Look at the server whether it was done.",
                 intent=self.intent.name,
                 code="too-old",
             )
@@ -158,9 +163,9 @@ class Course:
         retry_after = getattr(error, "retry_after", None)
         return self._still_open(error.detail, retry_after=retry_after, report=error.report)
 
-    def nothing_happened(self, ending: CallFailed | StillOpen) -> bool:
-        """Whether the key is as free as before the call."""
-        return isinstance(ending, CallFailed)
+    def shared(self) -> StillOpen:
+        """Return what to raise where this call has done nothing, and another one with the same intent may have."""
+        return self._still_open("another call with this intent may have been sent")
 
     @property
     def _nothing_before(self) -> bool:

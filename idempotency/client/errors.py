@@ -33,5 +33,12 @@ class IntentChanged(Misuse):
     """The intent was begun with another request: give what is to be done now a name of its own."""
 
 
+class IntentsUnavailable(IdempotencyError):
+    """The intents can be neither read nor written: a full disk, a damaged file, a lock that lasts too long.
+
+    A call that raises it has sent nothing; what earlier ones have sent is not known.
+    """
+
+
 class NotRenewable(IdempotencyError):
     """A new key could do the work of the old one twice, so none is made."""

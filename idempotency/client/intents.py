@@ -1,6 +1,7 @@
 """What is to be done, and under which key: where it is written down before anything is sent."""
 
 import json
+import math
 import time
 import uuid
 from dataclasses import dataclass, replace
@@ -22,7 +23,7 @@ class Request:
     content_type: str
 
     def is_same_as(self, other: "Request") -> bool:
-        """Whether the server would take both for one request; the order of JSON's members does not matter."""
+        """Whether the server takes both for one request, surely; the order of JSON's members does not matter."""
         return (self.method, self.path, self.content_type) == (
             other.method,
             other.path,
@@ -31,10 +32,16 @@ class Request:
 
 
 def _data(request: Request) -> str | None:
+    """Return what a body of JSON says, None of any other; a number with a fraction is compared as it is written."""
     try:
-        return json.dumps(json.loads(request.body, parse_float=str), sort_keys=True)
-    except ValueError:
+        return json.dumps(json.loads(request.body, parse_float=_unlike_a_text), sort_keys=True)
+    except (ValueError, RecursionError):
         return None
+
+
+def _unlike_a_text(number: str) -> tuple[float, str]:
+    # With NaN, which JSON cannot hold: no body says the same in another way.
+    return math.nan, number
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +59,10 @@ class Intent:
 
 
 class Intents(Protocol):
-    """Where intents are kept. Every method is atomic, and durable once it has returned."""
+    """Where intents are kept. Every method is atomic, and durable once it has returned.
+
+    Each raises `IntentsUnavailable` where the store cannot be read or written.
+    """
 
     def begin(self, *, name: str, request: Request) -> Intent:
         """Return the intent of that name; with a new key only where there is none yet.
@@ -62,10 +72,14 @@ class Intents(Protocol):
         """
 
     def settle(self, *, name: str, key: str, answer: Answer) -> None:
-        """Keep the final answer; a later call gets it without asking the server."""
+        """Keep the final answer; a later call gets it without asking the server. The first one stays."""
 
-    def loosen(self, *, name: str, key: str) -> None:
-        """Let the next call bring another request, under the same key: nothing has happened under it."""
+    def loosen(self, *, name: str, key: str) -> bool:
+        """Let the next call bring another request, under the same key: nothing has happened under it.
+
+        Asked by the call whose intent was fresh. Returns: whether that was done; not where another call has got the
+        intent meanwhile, whose sends may have done something.
+        """
 
     def renew(self, *, name: str) -> None:
         """Give the intent a new key: to try again what was refused for good, e.g. with another card.
@@ -75,7 +89,7 @@ class Intents(Protocol):
         """
 
     def unanswered(self) -> list[Intent]:
-        """Return what was begun and has no final answer, the oldest first."""
+        """Return what was begun and has no final answer, the oldest first; each to be sent by one more call."""
 
 
 class MemoryIntents:
@@ -85,6 +99,8 @@ class MemoryIntents:
         self._lock = Lock()
         self._intents: dict[str, Intent] = {}
         self._loose: set[str] = set()
+        # What more than one call has got: a `loosen` by one of them says nothing of the others' sends.
+        self._shared: set[str] = set()
 
     def begin(self, *, name: str, request: Request) -> Intent:
         require_name(name)
@@ -98,33 +114,40 @@ class MemoryIntents:
                 self._intents[name] = replace(known, request=request, begun_at=time.time())
                 return replace(self._intents[name], fresh=True)
             require_same(known, request)
+            self._shared.add(name)
             return known
 
     def settle(self, *, name: str, key: str, answer: Answer) -> None:
         with self._lock:
             known = self._intents.get(name)
-            if known is not None and known.key == key:
+            if known is not None and known.key == key and known.answer is None:
                 self._intents[name] = replace(known, answer=replace(answer, remembered=True))
+                self._loose.discard(name)
 
-    def loosen(self, *, name: str, key: str) -> None:
+    def loosen(self, *, name: str, key: str) -> bool:
         with self._lock:
             known = self._intents.get(name)
-            if known is not None and known.key == key and known.answer is None:
-                self._loose.add(name)
+            if known is None or known.key != key or known.answer or name in self._shared:
+                return False
+            self._loose.add(name)
+            return True
 
     def renew(self, *, name: str) -> None:
         with self._lock:
             known = self._intents.get(name)
             require_renewable(name, known.answer if known else None)
             del self._intents[name]
+            self._shared.discard(name)
 
     def unanswered(self) -> list[Intent]:
         with self._lock:
-            return [
+            found = [
                 intent
                 for name, intent in self._intents.items()
                 if intent.answer is None and name not in self._loose
             ]
+            self._shared.update(intent.name for intent in found)
+            return found
 
 
 # -- what every store does alike ---------------------------------------------------------------------------------------

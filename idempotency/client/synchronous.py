@@ -81,6 +81,7 @@ class Client:
             CallFailed: certainly nothing happened; the same intent can be used again.
             StillOpen: it may have happened, or is happening: call again with the same intent.
             IntentChanged: the intent was begun with another request.
+            IntentsUnavailable: the store cannot be asked, so that nothing was sent.
             Misuse: the path leads to another server.
         """
         self._terms.url(path)
@@ -150,8 +151,8 @@ class Client:
             found = self._effects.call(lambda attempt: self._attempt(course, attempt))
         except (CallFailed, CallUnknown) as error:
             ending = course.ended(error)
-            if course.nothing_happened(ending):
-                self._terms.store.loosen(name=course.intent.name, key=course.intent.key)
+            if isinstance(ending, CallFailed) and not self._terms.loosen(course.intent):
+                ending = course.shared()
             raise ending from error
         return cast(Answer, found)
 
@@ -167,11 +168,10 @@ class Client:
         return course.take(answer_of(raw), raw)
 
     def _keep(self, course: Course, answer: Answer) -> Answer:
-        name, key = course.intent.name, course.intent.key
         if course.is_final(answer):
-            self._terms.store.settle(name=name, key=key, answer=answer)
+            self._terms.keep(course.intent, answer)
         elif course.is_free(answer):
-            self._terms.store.loosen(name=name, key=key)
+            self._terms.loosen(course.intent)
         return answer
 
     def _look(self, url: str, attempt: Attempt) -> object:

@@ -1,6 +1,7 @@
 """What both clients are made with, and how a call's words become a request."""
 
 import json
+import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -8,11 +9,13 @@ from typing import Any
 from urllib.parse import urljoin, urlsplit
 
 from idempotency.client.answer import Answer
-from idempotency.client.errors import StillOpen
-from idempotency.client.intents import Intents, Request
+from idempotency.client.errors import IntentsUnavailable, StillOpen
+from idempotency.client.intents import Intent, Intents, Request
 from idempotency.clock import Clock
 from idempotency.exceptions import CallFailed, CallRejected, CallUnknown, Misuse
 from idempotency.resilience import Guard, RetryPolicy
+
+logger = logging.getLogger(__name__)
 
 POLICY = RetryPolicy(attempts=4, base=0.2, cap=5.0, attempt_timeout=15.0, series=60.0, reserve=0.0)
 """Longer per attempt than the server's own budget for a request (12 s by default), so that it can still answer."""
@@ -34,6 +37,21 @@ class Terms:
     deadline: float
     key_memory: float
     clock: Clock
+
+    def keep(self, intent: Intent, answer: Answer) -> None:
+        """Keep the final answer. Where that cannot be done it is told all the same, and asked for again next time."""
+        try:
+            self.store.settle(name=intent.name, key=intent.key, answer=answer)
+        except IntentsUnavailable:
+            logger.warning("The answer to %r is not kept", intent.name, exc_info=True)
+
+    def loosen(self, intent: Intent) -> bool:
+        """Let the next call bring another request; say whether nobody else can have done something meanwhile."""
+        try:
+            return self.store.loosen(name=intent.name, key=intent.key)
+        except IntentsUnavailable:
+            logger.warning("That %r is free is not kept", intent.name, exc_info=True)
+            return False
 
     def guard(self, *, effect: bool) -> Guard:
         """Return a guard; the server honours keys, so that an ambiguous send is repeated under its key."""

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Iterator
+from time import time as now
 from typing import Any
 
 import httpx2
@@ -22,7 +23,7 @@ from tests.support.faultserver import FaultServer
 def make(request: pytest.FixtureRequest) -> Iterator[Make]:
     with asyncio.Runner() as runner, requests.Session() as session, httpx2.Client() as client:
         session.trust_env = False
-        time, store = FakeTime(), MemoryIntents()
+        time, store = FakeTime(wall=now()), MemoryIntents()
         asynchronous = httpx2.AsyncClient()
         https = {"requests": session, "httpx2": client, "default": None, "async": asynchronous}
         http = https[request.param]

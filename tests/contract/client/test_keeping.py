@@ -3,6 +3,8 @@
 import asyncio
 import threading
 import time
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import httpx2
@@ -15,7 +17,9 @@ from idempotency.client import (
     Answer,
     AsyncClient,
     Client,
+    IntentsUnavailable,
     MemoryIntents,
+    SqliteIntents,
     StillOpen,
 )
 from idempotency.exceptions import Misuse
@@ -129,7 +133,7 @@ def test_r23_nothing_is_sent_under_a_key_that_the_server_may_have_forgotten() ->
     store = MemoryIntents()
     month_later = FakeTime(wall=time.time() + 30 * 86_400)
     with serving(Script(lost, lost, lost, lost, DONE)) as server:
-        client = Client(server.url, store=store, policy=POLICY, clock=FakeTime().clock)
+        client = Client(server.url, store=store, policy=POLICY, clock=_now().clock)
         with pytest.raises(StillOpen):
             client.post("/", json=ORDER, intent="n", deadline=5)
         late = Client(server.url, store=store, policy=POLICY, clock=month_later.clock)
@@ -141,3 +145,85 @@ def test_r23_nothing_is_sent_under_a_key_that_the_server_may_have_forgotten() ->
             server.url, store=store, policy=POLICY, clock=month_later.clock, key_memory=40 * 86_400
         )
         assert patient.post("/", json=ORDER, intent="n").status == 201
+
+
+def test_r23_nothing_is_sent_by_a_clock_that_was_set_back() -> None:
+    """By such a clock a key of last year is of tomorrow, and surely known."""
+    store = MemoryIntents()
+    with serving(Script(lost, lost, lost, lost, DONE)) as server:
+        now = FakeTime(wall=time.time())
+        client = Client(server.url, store=store, policy=POLICY, clock=now.clock)
+        with pytest.raises(StillOpen):
+            client.post("/", json=ORDER, intent="n")
+        sent = len(server.requests)
+        now.wall -= 400 * 86_400
+        with pytest.raises(StillOpen) as caught:
+            client.post("/", json=ORDER, intent="n")
+        assert (caught.value.code, len(server.requests)) == ("too-old", sent)
+        now.wall = time.time() - 3600
+        assert client.post("/", json=ORDER, intent="n").status == 201
+
+
+def test_a_call_that_sent_nothing_does_not_speak_for_another_with_its_intent(
+    tmp_path: Path,
+) -> None:
+    """Two processes have one intent; the one finds the server away, the other's answer is lost."""
+    path = tmp_path / "intents.db"
+    with serving(Script(DONE)) as gone:
+        pass
+
+    class Slow(SqliteIntents):
+        """Lets the other call come between the two steps of this one."""
+
+        def begin(self, **asked: Any) -> Any:
+            found = super().begin(**asked)
+            with pytest.raises(StillOpen):
+                second.post("/", json=ORDER, intent="n")
+            return found
+
+    with serving(lost) as server:
+        second = Client(
+            server.url, store=SqliteIntents(path), policy=POLICY, clock=_now().clock, deadline=5
+        )
+        first = Client(gone.url, store=Slow(path), policy=POLICY, clock=_now().clock)
+        with pytest.raises(StillOpen, match="another call"):
+            first.post("/", json=ORDER, intent="n")
+    assert [intent.name for intent in SqliteIntents(path).unanswered()] == ["n"]
+
+
+def test_what_is_resumed_while_it_is_under_way_is_not_loosened(tmp_path: Path) -> None:
+    path = tmp_path / "intents.db"
+    with serving(Script(DONE)) as gone:
+        pass
+
+    class Slow(SqliteIntents):
+        def begin(self, **asked: Any) -> Any:
+            found = super().begin(**asked)
+            assert list(second.resume(deadline=5)) == ["n"]
+            return found
+
+    with serving(lost) as server:
+        second = Client(server.url, store=SqliteIntents(path), policy=POLICY, clock=_now().clock)
+        first = Client(gone.url, store=Slow(path), policy=POLICY, clock=_now().clock)
+        with pytest.raises(StillOpen):
+            first.post("/", json=ORDER, intent="n")
+    assert [intent.name for intent in SqliteIntents(path).unanswered()] == ["n"]
+
+
+def test_an_answer_that_cannot_be_kept_is_told_all_the_same(make: Make) -> None:
+    """The disk is full: what happened is known, and another call asks the server for it again."""
+
+    class Full(MemoryIntents):
+        def settle(self, **_: Any) -> None:
+            raise IntentsUnavailable("disk full")
+
+    with serving(Script(DONE)) as server:
+        caller = make(server)
+        caller.client._terms = replace(caller.client._terms, store=Full())
+        assert (pay(caller).status, pay(caller).status) == (201, 201)
+    assert len(set(keys(server))) == 1
+    assert len(keys(server)) == 2
+
+
+def _now() -> FakeTime:
+    return FakeTime(wall=time.time())

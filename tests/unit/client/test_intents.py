@@ -1,9 +1,11 @@
 """Every store of intents keeps one key per intent, whoever asks and however often: one suite over all of them."""
 
+import sqlite3
 import stat
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -12,6 +14,7 @@ from idempotency.client import (
     Answer,
     IntentChanged,
     Intents,
+    IntentsUnavailable,
     MemoryIntents,
     NotRenewable,
     Request,
@@ -121,6 +124,51 @@ def test_what_was_never_begun_has_no_key_to_renew(store: Intents) -> None:
         store.renew(name="n")
 
 
+def test_nothing_is_loosened_that_another_call_has_got(store: Intents) -> None:
+    """That one's send may have arrived, although this one's was refused."""
+    first = store.begin(name="n", request=ORDER)
+    assert not store.begin(name="n", request=ORDER).fresh
+    assert not store.loosen(name="n", key=first.key)
+    assert [intent.name for intent in store.unanswered()] == ["n"]
+    assert not store.begin(name="n", request=ORDER).fresh
+    with pytest.raises(IntentChanged):
+        store.begin(name="n", request=OTHER)
+
+
+def test_nothing_is_loosened_that_is_being_resumed(store: Intents) -> None:
+    first = store.begin(name="n", request=ORDER)
+    store.unanswered()
+    assert not store.loosen(name="n", key=first.key)
+    assert [intent.name for intent in store.unanswered()] == ["n"]
+
+
+def test_what_is_loosened_belongs_to_the_next_call_alone(store: Intents) -> None:
+    key = store.begin(name="n", request=ORDER).key
+    for request in (OTHER, ORDER):
+        assert store.loosen(name="n", key=key)
+        assert store.begin(name="n", request=request).fresh
+    assert not store.loosen(name="another", key=key)
+
+
+def test_the_first_final_answer_stays(store: Intents) -> None:
+    """Two calls got it: the later one, days after, is told that the result has expired."""
+    key = store.begin(name="n", request=ORDER).key
+    store.settle(name="n", key=key, answer=DONE)
+    store.settle(name="n", key=key, answer=REFUSED)
+    assert not store.loosen(name="n", key=key)
+    found = store.begin(name="n", request=ORDER).answer
+    assert found is not None
+    assert found.status == 201
+    with pytest.raises(NotRenewable):
+        store.renew(name="n")
+
+
+def test_a_number_is_no_text(store: Intents) -> None:
+    store.begin(name="n", request=Request("POST", "/", b'{"a": 1.5}', "application/json"))
+    with pytest.raises(IntentChanged):
+        store.begin(name="n", request=Request("POST", "/", b'{"a": "1.5"}', "application/json"))
+
+
 @pytest.mark.parametrize("name", ["", "  "])
 def test_an_intent_has_a_name(store: Intents, name: str) -> None:
     with pytest.raises(Misuse):
@@ -161,6 +209,51 @@ def test_only_what_was_answered_long_ago_is_purged(tmp_path: Path) -> None:
     assert store.purge(older_than=60) == 0
     assert store.purge(older_than=-1) == 1
     assert [intent.name for intent in store.unanswered()] == ["open"]
+
+
+def test_a_commit_survives_a_loss_of_power(tmp_path: Path) -> None:
+    """The journal's end is on disk, too: found again, it would undo the commit, and the key that was sent."""
+    with SqliteIntents(tmp_path / "intents.db")._writing() as db:
+        assert db.execute("PRAGMA synchronous").fetchone()[0] == 3, "EXTRA"
+
+
+def test_a_file_that_is_damaged_is_told_by_name(tmp_path: Path) -> None:
+    path = tmp_path / "intents.db"
+    store = SqliteIntents(path)
+    path.write_bytes(b"no database" * 1000)
+    with pytest.raises(IntentsUnavailable):
+        store.begin(name="n", request=ORDER)
+    with pytest.raises(IntentsUnavailable):
+        SqliteIntents(path)
+
+
+def test_a_file_that_is_gone_is_not_made_again(tmp_path: Path) -> None:
+    """It would have new keys for old names."""
+    path = tmp_path / "odd ?#% name.db"
+    store = SqliteIntents(path)
+    path.unlink()
+    with pytest.raises(IntentsUnavailable):
+        store.begin(name="n", request=ORDER)
+    assert not path.exists()
+
+
+def test_a_process_may_go_to_another_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    store = SqliteIntents("intents.db")
+    key = store.begin(name="n", request=ORDER).key
+    monkeypatch.chdir("/")
+    assert store.begin(name="n", request=ORDER).key == key
+
+
+def test_a_lock_that_lasts_is_told_by_name(tmp_path: Path) -> None:
+    path = tmp_path / "intents.db"
+    store = SqliteIntents(path, patience=0.01)
+    with closing(sqlite3.connect(path, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        with pytest.raises(IntentsUnavailable, match="locked"):
+            store.begin(name="n", request=ORDER)
 
 
 def test_it_needs_no_django() -> None:
