@@ -15,7 +15,7 @@ What works where:
 | work done by `on_commit`, e.g. the nudge to a worker | no | yes |
 
 A TransactionTestCase empties every table after each test, which the ledger's history refuses: call `allow_truncation`
-once per test database. The plugin does it.
+once per test database. The plugin does it, and so does `idempotency.testing.runner.Runner`.
 """
 
 from idempotency.testing.asserting import assert_replayed

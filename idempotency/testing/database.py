@@ -1,9 +1,10 @@
 """Time and tables of the test database: the ledger's clock is the database's, so time is moved in the rows."""
 
-from django.db import connections
+from django.db import ProgrammingError, connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from idempotency.conf import conf
+from idempotency.exceptions import Misuse
 
 _COLUMNS = """
     SELECT table_name, column_name FROM information_schema.columns
@@ -29,8 +30,17 @@ def pass_time(seconds: float) -> None:
 
 
 def allow_truncation(connection: BaseDatabaseWrapper | None = None) -> None:
-    """Let a test database be emptied between tests; anywhere else the ledger's history may not be."""
-    with (connection or connections[conf.DATABASE]).cursor() as cursor:
-        cursor.execute(
-            "ALTER TABLE idempotency_event DISABLE TRIGGER idempotency_event_no_truncate"
-        )
+    """Let a test database be emptied between tests; anywhere else the ledger's history may not be.
+
+    Raises: Misuse, where the database was made without migrations.
+    """
+    try:
+        with (connection or connections[conf.DATABASE]).cursor() as cursor:
+            cursor.execute(
+                "ALTER TABLE idempotency_event DISABLE TRIGGER idempotency_event_no_truncate"
+            )
+    except ProgrammingError as error:
+        raise Misuse(
+            "The test database was made without migrations (--nomigrations, MIGRATION_MODULES, TEST['MIGRATE']): the "
+            "ledger's function and triggers are missing, and no key can be claimed."
+        ) from error

@@ -18,6 +18,7 @@ ROOT = HERE.parent.parent
 START_SECONDS = 30.0
 
 APPS = 'INSTALLED_APPS += ["rest_framework", "idempotency", "shop"]\n'
+RUNNER = 'TEST_RUNNER = "idempotency.testing.runner.Runner"\n'
 QUICK = 'PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]\n'
 ROUTES = """
 from django.urls import include
@@ -60,8 +61,15 @@ class Bare:
     def add_the_ledger(self) -> None:
         """Make the whole change that installing takes, and an app that uses it."""
         shutil.copytree(HERE / "bare", self.home / "shop")
-        self._append(self.settings, APPS)
+        self._append(self.settings, APPS + RUNNER)
         self._append(self.home / "theirs" / "urls.py", ROUTES)
+
+    def other_settings(self, text: str) -> str:
+        """Return the name of a settings module that says something more."""
+        self._append(
+            self.settings.with_name("other.py"), f"from theirs.settings import *\n{text}\n"
+        )
+        return "theirs.other"
 
     def use_postgres(self) -> None:
         """Name the database, which `startproject` leaves at SQLite."""
@@ -71,7 +79,7 @@ class Bare:
         """Take the change back."""
         for file in (self.settings, self.home / "theirs" / "urls.py"):
             text = file.read_text()
-            file.write_text(text.replace(APPS, "").replace(ROUTES, ""))
+            file.write_text(text.replace(APPS + RUNNER, "").replace(ROUTES, ""))
         shutil.rmtree(self.home / "shop")
 
     def pip(self, *words: str | Path) -> str:
@@ -110,7 +118,8 @@ class Bare:
             process.wait(10)
 
     def _append(self, file: Path, text: str) -> None:
-        file.write_text(file.read_text() + text)
+        with file.open("a") as end:
+            end.write(text)
 
 
 def _run(

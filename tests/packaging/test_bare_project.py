@@ -92,6 +92,17 @@ def test_it_migrates_and_its_checks_are_content(bare: Bare) -> None:
     assert "no issues" in bare.manage("check", "--fail-level", "WARNING")
 
 
+@pytest.mark.parametrize("side_by_side", [(), ("--parallel", "2")])
+def test_their_own_suite_empties_its_tables(bare: Bare, side_by_side: tuple[str, ...]) -> None:
+    assert "OK" in bare.manage("test", "shop", *side_by_side)
+
+
+def test_their_suite_without_migrations_is_told_why_it_cannot(bare: Bare) -> None:
+    without = 'MIGRATION_MODULES = {"idempotency": None}'
+    told = bare.manage("test", "shop", "--settings", bare.other_settings(without), fails=True)
+    assert "made without migrations" in told
+
+
 def test_replay_race_and_console_over_real_http(bare: Bare) -> None:
     key = uuid.uuid4().hex
     with bare.server() as address:
