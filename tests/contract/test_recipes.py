@@ -10,6 +10,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
 
@@ -88,11 +89,16 @@ def library(pay: Callable[..., requests.Response]) -> Recipe:
     return run
 
 
+PROGRAMS = [
+    pytest.param(program("node", str(RECIPES / "pay.mjs")), id="fetch"),
+    pytest.param(axios, id="axios", marks=pytest.mark.sampled(3)),
+    pytest.param(program("sh", str(RECIPES / "pay.sh")), id="curl"),
+]
+
+
 @pytest.fixture(
     params=[
-        pytest.param(program("node", str(RECIPES / "pay.mjs")), id="fetch"),
-        pytest.param(axios, id="axios", marks=pytest.mark.sampled(3)),
-        pytest.param(program("sh", str(RECIPES / "pay.sh")), id="curl"),
+        *PROGRAMS,
         pytest.param(library(by_urllib3.pay), id="urllib3"),
         pytest.param(library(by_tenacity.pay), id="tenacity"),
     ]
@@ -122,6 +128,29 @@ def test_a_run_after_a_crash_has_the_same_key(recipe: Recipe, tmp_path: Path) ->
         recipe(server, tmp_path / "key")
     first, second = keys(server)
     assert first == second
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("run", PROGRAMS)
+def test_without_a_key_nothing_is_sent(run: Recipe, tmp_path: Path) -> None:
+    """A full disk leaves an empty file, of which curl made no header: each try was an operation of its own."""
+    (tmp_path / "key").touch()
+    with serving(Script(DONE)) as server:
+        code, said = run(server, tmp_path / "key")
+    assert code != 0
+    assert "no key" in said.lower()
+    assert server.requests == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("run", PROGRAMS)
+def test_processes_that_begin_at_once_have_one_key(run: Recipe, tmp_path: Path) -> None:
+    with serving(Script(DONE)) as server, ThreadPoolExecutor(6) as pool:
+        ends = list(pool.map(lambda _: run(server, tmp_path / "key"), range(12)))
+    assert [code for code, _ in ends] == [0] * 12
+    assert len(keys(server)) == 12
+    assert len(set(keys(server))) == 1
+    assert [path.name for path in tmp_path.iterdir()] == ["key"]
 
 
 def test_tenacity_does_not_repeat_what_stops_the_program() -> None:

@@ -3,19 +3,25 @@
 //     node pay.mjs <address> <file of the key> <body>
 
 import { randomUUID } from "node:crypto";
-import { readFileSync, writeFileSync } from "node:fs";
+import { linkSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 
 const PATIENCE = 60_000; // milliseconds for all tries and waits
 const FIRST_PAUSE = 200;
 
 function keyIn(file) {
+  // Written whole before it has the name: nobody reads half a key, and whoever was first has made it.
+  const own = `${file}.${process.pid}`;
+  writeFileSync(own, randomUUID(), { flush: true });
   try {
-    // `wx` fails where the file is there: whoever was first has made the key.
-    writeFileSync(file, randomUUID(), { flag: "wx", flush: true });
+    linkSync(own, file);
   } catch (error) {
     if (error.code !== "EEXIST") throw error;
+  } finally {
+    rmSync(own);
   }
-  return readFileSync(file, "utf8");
+  const key = readFileSync(file, "utf8");
+  if (!key) throw new Error(`No key in ${file}.`);
+  return key;
 }
 
 async function once(address, key, body) {
