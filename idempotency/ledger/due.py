@@ -7,6 +7,8 @@ have one row, and a pause between looking and writing changes nothing.
 `due_at` is compared with `statement_timestamp()`, never `clock_timestamp()`: only a stable function can bound the walk
 over the index, and a sweep must not read all that is due tomorrow. The rows to take are chosen in a MATERIALIZED part:
 under a nested loop a plain `IN (SELECT … LIMIT n)` would be run, and locked, more than once.
+Where the row is known by its id, whether it is due is asked in a form that no index can answer. At rest nothing is due,
+by the statistics, and a walk over all that is seems the cheapest way to one row: after a burst it is not.
 """
 
 import json
@@ -56,6 +58,10 @@ class Work:
         return self.cycle_attempts >= self.max_attempts
 
 
+_DUE = "k.due_at <= statement_timestamp()"
+_STILL_DUE = f"COALESCE({_DUE}, false)"
+"""The same of a row that is known by its id: Note [Due]."""
+
 # Note [Walk the index]
 # Ten thousand rows that came at once are in no statistics yet, and a plan made without them reads and sorts them all,
 # for each single take: 60 ms instead of 1. Whatever the statistics say, the oldest row is at the head of the index.
@@ -85,7 +91,7 @@ def take(
         key_id: take this key, or none.
     """
     # A named row is at its own place in an index, and not behind all that has been due for longer.
-    this = "AND k.id = %(id)s" if key_id else ""
+    which = f"k.id = %(id)s AND {_STILL_DUE}" if key_id else _DUE
     order = "" if key_id else "ORDER BY k.due_at LIMIT 1"
     with connection.cursor() as cursor:
         if key_id is None:
@@ -98,12 +104,12 @@ def take(
                 SELECT k.id, able.lease
                 FROM idempotency_key k JOIN idempotency_operation o ON o.key_id = k.id
                     JOIN able ON able.name = o.name
-                WHERE k.due_at <= statement_timestamp() AND o.cycle_attempts < o.max_attempts {this}
+                WHERE {which} AND o.cycle_attempts < o.max_attempts
                 {order} FOR NO KEY UPDATE OF k, o SKIP LOCKED
             ), taken AS (
                 UPDATE idempotency_key AS k SET token = k.token + 1, due_at = NULL, claimed_at = clock_timestamp(),
-                    lease_until = clock_timestamp() + due.lease * interval '1 second'
-                FROM due WHERE k.id = due.id AND k.state = 'in_progress' AND k.due_at <= statement_timestamp()
+                    lease_until = clock_timestamp() + (SELECT lease FROM due) * interval '1 second'
+                WHERE k.id = (SELECT id FROM due) AND k.state = 'in_progress' AND {_STILL_DUE}
                 RETURNING k.*
             )
             UPDATE idempotency_operation AS o SET attempts = o.attempts + 1, cycle_attempts = o.cycle_attempts + 1,
@@ -176,6 +182,7 @@ def postpone(
     Args:
         waits: seconds by operation; up to half as much again is added at random, so that they come back apart.
     """
+    which = f"k.id = %(id)s AND {_STILL_DUE}" if key_id else _DUE
     with connection.cursor() as cursor:
         cursor.execute(
             f"""
@@ -185,12 +192,12 @@ def postpone(
                 SELECT k.id, refused.seconds
                 FROM idempotency_key k JOIN idempotency_operation o ON o.key_id = k.id
                     JOIN refused ON refused.name = o.name
-                WHERE k.due_at <= statement_timestamp() {"AND k.id = %(id)s" if key_id else ""}
+                WHERE {which}
                 ORDER BY k.due_at LIMIT %(limit)s FOR NO KEY UPDATE OF k SKIP LOCKED
             )
             UPDATE idempotency_key AS k
             SET due_at = clock_timestamp() + due.seconds * (1 + random() / 2) * interval '1 second'
-            FROM due WHERE k.id = due.id AND k.state = 'in_progress' AND k.due_at <= statement_timestamp()
+            FROM due WHERE k.id = due.id AND k.state = 'in_progress' AND {_STILL_DUE}
             """,
             {
                 "names": list(waits),

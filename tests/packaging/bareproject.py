@@ -15,7 +15,7 @@ from project.embedded.server import HOST, free_port
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent.parent
-START_SECONDS = 30.0
+START_SECONDS = 90.0
 
 APPS = 'INSTALLED_APPS += ["rest_framework", "idempotency", "shop"]\n'
 RUNNER = 'TEST_RUNNER = "idempotency.testing.runner.Runner"\n'

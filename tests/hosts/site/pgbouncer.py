@@ -14,7 +14,7 @@ from typing import Any
 
 from project.embedded.server import HOST, free_port
 
-START_SECONDS = 20.0
+START_SECONDS = 90.0
 CONNECTIONS = 3
 
 
