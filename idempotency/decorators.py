@@ -9,6 +9,7 @@ plain Django view that is whatever stands above the decorator, e.g. `@login_requ
 """
 
 import functools
+import logging
 import uuid
 from collections.abc import Callable, Sequence
 from typing import Any, assert_never, cast
@@ -43,6 +44,8 @@ from idempotency.signature import (
 )
 
 __all__ = ["METHODS", "Config", "IdempotentHttpRequest", "IdempotentRequest", "idempotent"]
+
+logger = logging.getLogger(__name__)
 
 METHODS = ("POST", "PATCH")
 
@@ -156,6 +159,10 @@ class _Exchange:
                 asked_for(self._request.headers.get(faultpoints.HEADER)),
             ):
                 return self._run_without_key() if key is None else self._claim_and_run()
+        except problem.LedgerDown as down:
+            # The caller is told to come back; what to repair is said here.
+            logger.error("The ledger cannot be asked: %s", down.__cause__)  # noqa: TRY400 - no 503 needs a traceback
+            raise
         finally:
             if self._phases.is_open:
                 self._phases.roll_back()

@@ -1,8 +1,8 @@
 """System checks: what cannot keep its promise is refused before the first request.
 
-`idempotency.E001`–`E014` and `W001`–`W004` are about the settings (`settings`), `E020`–`E026` and
-`W020`–`W021` about decorated views (`routes`), `W030`–`W033` about what surrounds them (`middleware`),
-`E040`–`E044` and `W040`–`W045` about Celery (`deferred`).
+`idempotency.E001`–`E014` and `W001`–`W005` are about the settings (`settings`), `E020`–`E027` and
+`W020`–`W022` about decorated views (`routes`), `W030`–`W033` about what surrounds them (`middleware`),
+`E040`–`E044` and `W040`–`W048` about Celery (`deferred`).
 """
 
 from django.core.checks import Tags, register

@@ -23,7 +23,7 @@ def check_routes(**kwargs: Any) -> list[CheckMessage]:
     for one in reversed(once.values()):
         messages += [*_transaction(one), *_methods(one), *_name(one)]
         if one.view is not None and issubclass(one.view, APIView):
-            messages += _caller(one, one.view)
+            messages += [*_caller(one, one.view), *_finalized(one, one.view)]
     return [*messages, *_same_names(handlers), *_whole()]
 
 
@@ -67,6 +67,16 @@ def _caller(one: Decorated, view: type[APIView]) -> Iterator[CheckMessage]:
             f"{one.label} lets anonymous callers in, but nothing says whose keys theirs are.",
             hint="Require authentication, or give @idempotent a scope callable.",
             id="idempotency.E022",
+        )
+
+
+def _finalized(one: Decorated, view: type[APIView]) -> Iterator[CheckMessage]:
+    if view.finalize_response is not APIView.finalize_response:
+        yield Warning(
+            f"{one.label} is answered through a finalize_response() of the host's own.",
+            hint="Set headers there. What it makes of the body comes too late, for the answer is kept by then, and a "
+            "replay has no `data` to change: do that in the handler, or in a renderer.",
+            id="idempotency.W022",
         )
 
 

@@ -4,9 +4,12 @@ import difflib
 from collections.abc import Iterator
 from typing import Any
 
+from django.apps import apps
 from django.conf import settings
 from django.core.checks import CheckMessage, Error, Warning  # noqa: A004
 from django.core.exceptions import ImproperlyConfigured
+from django.db import router
+from django.db.utils import load_backend
 from django.urls import Resolver404, resolve
 
 from idempotency.conf import SETTINGS, conf
@@ -154,7 +157,7 @@ def _database(value: dict[str, Any]) -> Iterator[CheckMessage]:
         )
         return
     database = settings.DATABASES[alias]
-    if not str(database.get("ENGINE", "")).rpartition(".")[2].startswith(("postgresql", "postgis")):
+    if not _is_postgresql(str(database.get("ENGINE", ""))):
         yield Error(
             f"The database {alias!r} is not PostgreSQL.",
             hint="The ledger rests on its row locks, advisory locks and ON CONFLICT.",
@@ -166,6 +169,31 @@ def _database(value: dict[str, Any]) -> Iterator[CheckMessage]:
             hint="The ledger opens and ends its transactions itself, around outside calls.",
             id="idempotency.E012",
         )
+    if _is_apart(alias):
+        yield Warning(
+            f"No model of yours is written to the database {alias!r}, which holds the ledger.",
+            hint="What a handler writes to another one is not undone when it fails, and a repeat writes it again: keep "
+            "the ledger in the database of the rows that have to commit with their key.",
+            id="idempotency.W005",
+        )
+
+
+def _is_postgresql(engine: str) -> bool:
+    if engine.rpartition(".")[2].startswith(("postgresql", "postgis")):
+        return True
+    try:
+        return bool(load_backend(engine).DatabaseWrapper.vendor == "postgresql")
+    except (ImproperlyConfigured, ImportError):
+        return False
+
+
+def _is_apart(alias: str) -> bool:
+    """Whether no model but the ledger's own is written there, so that nothing commits with a key."""
+    return not any(
+        router.db_for_write(model) == alias
+        for model in apps.get_models()
+        if model._meta.app_label != "idempotency"
+    )
 
 
 def _secrets(value: dict[str, Any]) -> Iterator[CheckMessage]:

@@ -72,6 +72,26 @@ class Camel(APIView):
         return work(request)
 
 
+class Envelope(JSONRenderer):
+    """The form that every answer of a host has, refusals too."""
+
+    def render(self, data: Any, *args: Any, **kwargs: Any) -> Any:
+        context: Any = kwargs.get("renderer_context") or args[1]
+        status: int = context["response"].status_code
+        return super().render({"ok": status < 400, "data": data}, *args, **kwargs)
+
+
+class Enveloped(APIView):
+    renderer_classes = [Envelope]
+
+    def get_exception_handler(self) -> Any:
+        return exception_handler
+
+    @idempotent(operation="rest.enveloped", required=True)
+    def post(self, request: IdempotentRequest) -> Response:
+        return work(request)
+
+
 class Versioned(APIView):
     versioning_class = AcceptHeaderVersioning
 
@@ -202,6 +222,7 @@ nested.register("orders", Orders, basename="shop-orders")
 urlpatterns = [
     path("rendered/", Rendered.as_view()),
     path("camel/", Camel.as_view()),
+    path("enveloped/", Enveloped.as_view()),
     path("versioned/", Versioned.as_view()),
     path("errors/drf/", Plainest.as_view()),
     path("errors/standardized/", Standardized.as_view()),

@@ -23,6 +23,17 @@ def test_r16_what_was_rendered_first_is_replayed_whatever_is_accepted_later(
     assert Group.objects.count() == 1
 
 
+@pytest.mark.parametrize(("kind", "status"), [("", 201), ("verdict", 402)])
+def test_r16_an_envelope_of_the_hosts_is_kept_with_what_is_in_it(
+    rest: Post, kind: str, status: int
+) -> None:
+    first, again = (rest("/enveloped/", {"kind": kind} if kind else {}) for _ in range(2))
+    assert (first.status_code, first.json()["ok"]) == (status, status < 400)
+    assert (again.status_code, again.content) == (status, first.content)
+    # A refusal of the ledger's own comes in it, too.
+    assert rest("/enveloped/", {"first_name": "other"}).json()["ok"] is False
+
+
 def test_r7_camel_case_is_the_hosts_and_the_body_is_compared_as_sent(rest: Post) -> None:
     body = json.dumps({"firstName": "Ada"})
     more = {"format": None, "content_type": "application/json"}

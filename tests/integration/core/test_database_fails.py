@@ -65,6 +65,21 @@ def test_k6_without_the_ledger_nothing_runs(caller: Caller, key: str) -> None:
     assert caller.post("/local/", {"name": "a"}, key=key).status_code == 201
 
 
+def test_r19_what_keeps_the_ledger_from_answering_is_in_the_log(
+    caller: Caller, key: str, settings: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The caller is told that it cannot be reached, which may be a table or a secret that is not there."""
+    settings.IDEMPOTENCY = settings.IDEMPOTENCY | {"FINGERPRINT_SECRETS": {"old": "o" * 32}}
+    assert caller.post("/local/", {"name": "a"}, key=key).status_code == 201
+    settings.IDEMPOTENCY = settings.IDEMPOTENCY | {"FINGERPRINT_SECRETS": {"new": "n" * 32}}
+    assert caller.post("/local/", {"name": "a"}, key=key).status_code == 503
+    assert "'old' is not configured any more" in caplog.text
+    with ledger_gone():
+        assert caller.post("/local/", {"name": "b"}, key="k2").status_code == 503
+    assert 'relation "idempotency_key" does not exist' in caplog.text
+    assert Group.objects.count() == 1
+
+
 def test_r19_a_connection_lost_in_a_local_handler_leaves_nothing(caller: Caller, key: str) -> None:
     with on_save(lambda _: kill_own_backend()):
         answer = caller.post("/local/", {"name": "a"}, key=key)

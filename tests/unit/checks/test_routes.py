@@ -245,3 +245,14 @@ def test_a_view_of_drf_is_not_decorated_as_a_whole() -> None:
     """A replay would be answered before anybody asked who calls (R1)."""
     routes = [path("a/", Whole.as_view()), path("b/", Whole.as_view())]
     assert routes_ids(*routes, path("c/", PlainWhole.as_view())) == ["E027"]
+
+
+class Enveloping(Good):
+    def finalize_response(self, request: Request, response: Any, *args: Any, **kwargs: Any) -> Any:
+        response.data = {"data": response.data}
+        return super().finalize_response(request, response, *args, **kwargs)
+
+
+def test_what_changes_a_body_after_it_is_kept_is_reported() -> None:
+    """Its first answer would come without, and its replay be a 500."""
+    assert routes_ids(path("a/", Enveloping.as_view())) == ["W022"]

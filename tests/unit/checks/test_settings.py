@@ -1,8 +1,12 @@
 """Each wrong setting is reported by its number, once."""
 
+import sys
+from types import ModuleType
 from typing import Any
 
 import pytest
+from django.db.backends.postgresql.base import DatabaseWrapper
+from django.db.models import Model
 from django.test import override_settings
 
 from idempotency.checks import check_settings
@@ -69,6 +73,22 @@ def test_what_is_not_a_dict_is_reported() -> None:
     assert ids(check_settings()) == ["E001"]
 
 
+class AllThere:
+    def db_for_write(self, model: type, **_: Any) -> str:
+        return "ledger"
+
+
+class OnlyTheLedgerThere:
+    def db_for_write(self, model: type[Model], **_: Any) -> str:
+        return "ledger" if model._meta.app_label == "idempotency" else "default"
+
+
+class OfTheirs(ModuleType):
+    """A database engine for PostgreSQL that is not called so, as that of django-postgres-extra."""
+
+    DatabaseWrapper = DatabaseWrapper
+
+
 @pytest.mark.parametrize(
     ("database", "found"),
     [
@@ -76,11 +96,24 @@ def test_what_is_not_a_dict_is_reported() -> None:
         ({"ENGINE": "django.db.backends.mysql"}, ["E011"]),
         ({"ENGINE": "django.contrib.gis.db.backends.postgis"}, []),
         ({"ENGINE": "django_prometheus.db.backends.postgresql"}, []),
+        ({"ENGINE": "theirs.backend"}, []),
+        ({"ENGINE": "theirs.nowhere"}, ["E011"]),
         (POSTGRESQL | {"AUTOCOMMIT": False}, ["E012"]),
     ],
 )
 def test_the_ledgers_database_is_a_postgresql_that_it_may_commit(
     database: dict[str, Any], found: list[str], monkeypatch: pytest.MonkeyPatch, settings: Any
 ) -> None:
+    monkeypatch.setitem(sys.modules, "theirs.backend.base", OfTheirs("theirs.backend.base"))
     monkeypatch.setitem(settings.DATABASES, "ledger", database)
+    settings.DATABASE_ROUTERS = [AllThere()]
     assert settings_ids(DATABASE="ledger") == found
+
+
+@pytest.mark.parametrize("routers", [[], [OnlyTheLedgerThere()]])
+def test_a_ledger_apart_from_every_row_that_should_commit_with_it_is_reported(
+    routers: list[Any], monkeypatch: pytest.MonkeyPatch, settings: Any
+) -> None:
+    monkeypatch.setitem(settings.DATABASES, "ledger", POSTGRESQL)
+    settings.DATABASE_ROUTERS = routers
+    assert settings_ids(DATABASE="ledger") == ["W005"]
