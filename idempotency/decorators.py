@@ -268,9 +268,10 @@ class _Exchange:
             repeats.note_refusal(found, phases=self._phases)
         elif not isinstance(found, acquire.Won):
             # A key that is free by now was claimed, which is undone in the end: this request has had its run.
+            if isinstance(found, values.Replay):
+                # Before the transaction ends: a host's get_queryset() may lock rows, as it does for the handler.
+                self._require_still_allowed()
             self._phases.leave()
-        if isinstance(found, values.Replay):
-            self._require_still_allowed()
         told = told_of(found)
         telemetry.emit(telemetry.KeyMet(self._identity.operation, told.word, told.key_id))
         if isinstance(told.answer, Exception):

@@ -17,14 +17,19 @@ _SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 def check_routes(**kwargs: Any) -> list[CheckMessage]:
     """Report every decorated handler that cannot keep its promise where it is mounted."""
     handlers = list(decorated_handlers())
-    # A handler with two routes, e.g. one with a format suffix, is judged once.
-    once = {(one.label, one.methods): one for one in reversed(handlers)}
-    messages: list[CheckMessage] = []
-    for one in reversed(once.values()):
-        messages += [*_transaction(one), *_methods(one), *_name(one)]
-        if one.view is not None and issubclass(one.view, APIView):
-            messages += [*_caller(one, one.view), *_finalized(one, one.view)]
-    return [*messages, *_same_names(handlers), *_whole()]
+    told = [message for one in handlers for message in _judged(one)]
+    # Of a handler with two routes, e.g. one with a format suffix, each thing is said once.
+    once = {(message.id, message.msg): message for message in told}
+    return [*once.values(), *_same_names(handlers), *_whole()]
+
+
+def _judged(one: Decorated) -> Iterator[CheckMessage]:
+    yield from _transaction(one)
+    yield from _methods(one)
+    yield from _name(one)
+    if one.view is not None and issubclass(one.view, APIView):
+        yield from _caller(one, one.view)
+        yield from _finalized(one, one.view)
 
 
 def _whole() -> Iterator[CheckMessage]:
@@ -43,7 +48,7 @@ def _transaction(one: Decorated) -> Iterator[CheckMessage]:
             argument = "" if alias == "default" else f"(using={alias!r})"
             decorator = f"transaction.non_atomic_requests{argument}"
             yield Error(
-                f"{one.label} runs inside ATOMIC_REQUESTS of the database {alias!r}.",
+                f"{one.place} runs inside ATOMIC_REQUESTS of the database {alias!r}.",
                 hint=(
                     "Its outside calls would be made within a transaction. Opt out with "
                     f'@method_decorator({decorator}, name="dispatch") on the view, or '
@@ -64,7 +69,7 @@ def _caller(one: Decorated, view: type[APIView]) -> Iterator[CheckMessage]:
     permissions = initial.get("permission_classes", view.permission_classes)
     if all(permission is AllowAny for permission in permissions):
         yield Error(
-            f"{one.label} lets anonymous callers in, but nothing says whose keys theirs are.",
+            f"{one.place} lets anonymous callers in, but nothing says whose keys theirs are.",
             hint="Require authentication, or give @idempotent a scope callable.",
             id="idempotency.E022",
         )
@@ -73,7 +78,7 @@ def _caller(one: Decorated, view: type[APIView]) -> Iterator[CheckMessage]:
 def _finalized(one: Decorated, view: type[APIView]) -> Iterator[CheckMessage]:
     if view.finalize_response is not APIView.finalize_response:
         yield Warning(
-            f"{one.label} is answered through a finalize_response() of the host's own.",
+            f"{one.place} is answered through a finalize_response() of the host's own.",
             hint="Set headers there. What it makes of the body comes too late, for the answer is kept by then, and a "
             "replay has no `data` to change: do that in the handler, or in a renderer.",
             id="idempotency.W022",

@@ -38,6 +38,13 @@ class Decorated:
         """Return the handler's full name."""
         return f"{self.handler.__module__}.{self.handler.__qualname__}"
 
+    @property
+    def place(self) -> str:
+        """Return the handler's full name, and that of the view which has it of another class."""
+        if self.view is None or self.view.__name__ == self.handler.__qualname__.partition(".")[0]:
+            return self.label
+        return f"{self.label} of {self.view.__module__}.{self.view.__qualname__}"
+
 
 def decorated_handlers() -> Iterator[Decorated]:
     """Yield every decorated handler that a route leads to."""

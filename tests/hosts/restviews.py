@@ -212,7 +212,23 @@ class Subgroups(Groups):
         return response
 
 
+class Locking(GenericViewSet[Group]):
+    """Locks what it is about to change, as a host does that counts."""
+
+    def get_queryset(self) -> Any:
+        return Group.objects.select_for_update()
+
+    @action(detail=True, methods=["post"])
+    @idempotent(operation="rest.locking.mark", required=True)
+    def mark(self, request: IdempotentRequest, **_: str) -> Response:
+        group = self.get_object()
+        group.name += " marked"
+        group.save()
+        return Response({"name": group.name})
+
+
 router = SimpleRouter()
+router.register("locking", Locking, basename="locking")
 router.register("groups", Groups, basename="groups")
 router.register("subgroups", Subgroups, basename="subgroups")
 router.register("shops", Orders, basename="shops")

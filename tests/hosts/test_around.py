@@ -88,3 +88,14 @@ def test_r6_drfs_partial_update_is_one_claim(rest: Post) -> None:
     # The two methods are two operations: one key is good for each.
     assert rest(f"/groups/{group.pk}/", {"name": "c"}, method="put").status_code == 200
     assert Group.objects.get().name == "c"
+
+
+@pytest.mark.django_db(transaction=True)
+def test_r16_a_view_that_locks_its_object_is_replayed(rest: Post) -> None:
+    """Who may still see an answer is asked of the view, whose lock needs a transaction."""
+    group = Group.objects.create(name="one")
+    first, again = (rest(f"/locking/{group.pk}/mark/") for _ in range(2))
+    assert first.json() == {"name": "one marked"}
+    assert (again.status_code, again.content) == (200, first.content)
+    group.refresh_from_db()
+    assert group.name == "one marked"

@@ -256,3 +256,34 @@ class Enveloping(Good):
 def test_what_changes_a_body_after_it_is_kept_is_reported() -> None:
     """Its first answer would come without, and its replay be a 500."""
     assert routes_ids(path("a/", Enveloping.as_view())) == ["W022"]
+
+
+class Creates:
+    @idempotent(operation="inherited")
+    def post(self, request: Request) -> Response:
+        return Response()
+
+
+class Closed(Creates, Base):
+    pass
+
+
+class Open(Creates, Base):
+    permission_classes: Any = [AllowAny]
+
+
+@method_decorator(transaction.non_atomic_requests, name="dispatch")
+class OptedOut(Creates, Base):
+    pass
+
+
+def test_each_view_that_inherits_a_handler_is_judged(
+    monkeypatch: pytest.MonkeyPatch, settings: Any
+) -> None:
+    routes = (path("a/", Closed.as_view()), path("b/", Open.as_view()))
+    with override_settings(ROOT_URLCONF=routes):
+        (message,) = check_routes()
+    assert message.id == "idempotency.E022"
+    assert message.msg.startswith(f"{__name__}.Creates.post of {__name__}.Open lets anonymous")
+    monkeypatch.setitem(settings.DATABASES, "default", POSTGRESQL | {"ATOMIC_REQUESTS": True})
+    assert routes_ids(path("a/", OptedOut.as_view()), path("b/", Closed.as_view())) == ["E020"]
