@@ -175,6 +175,9 @@ def _addresses(host: str, port: int, timeout: float | None) -> list[str]:
             found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
         except OSError as error:
             answer.set_exception(error)
+        except UnicodeError:
+            # An empty label, or one of more than 63 characters: Python encodes the name before it asks.
+            answer.set_exception(OSError(f"{host} is no name of a host"))
         else:
             answer.set_result([str(address[0]) for *_, address in found])
 

@@ -112,9 +112,12 @@ def forget(*, batch: int = _BATCH) -> int:
     """Delete deliveries that ended `DELIVERY_TTL` seconds ago, a batch at a time; return how many."""
     deleted = 0
     while True:
-        old = Delivery.objects.filter(ended_at__lt=Now() - timedelta(seconds=conf.DELIVERY_TTL))
-        ids = list(old.order_by("ended_at").values_list("pk", flat=True)[:batch])
-        Delivery.objects.filter(pk__in=ids).delete()
+        with transaction.atomic():
+            # Locked: one that is sent again at this moment has not ended any more.
+            ended = Delivery.objects.select_for_update(skip_locked=True)
+            old = ended.filter(ended_at__lt=Now() - timedelta(seconds=conf.DELIVERY_TTL))
+            ids = list(old.order_by("ended_at").values_list("pk", flat=True)[:batch])
+            Delivery.objects.filter(pk__in=ids).delete()
         deleted += len(ids)
         if len(ids) < batch:
             return deleted

@@ -16,6 +16,8 @@ from payments.models import Endpoint, EndpointSecret, Merchant
 
 AT_MOST = 10
 """Endpoints of one merchant: each makes every settlement write one row more."""
+SECRETS = 5
+"""Secrets of one endpoint in force: each signs, and servers take no header of two hundred signatures."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,11 +114,18 @@ def remove(endpoint: Endpoint) -> None:
 
 
 def rotate(endpoint: Endpoint) -> str:
-    """Make a new secret and return it; those before it sign beside it for `ENDPOINT_OVERLAP` seconds more."""
+    """Make a new secret and return it; those before it sign beside it for `ENDPOINT_OVERLAP` seconds more.
+
+    Of more than `SECRETS` the oldest are dropped.
+    """
     with transaction.atomic():
+        # One at a time: of two at once neither would see the other's secret, and end it.
+        Endpoint.objects.select_for_update(no_key=True).get(pk=endpoint.pk)
         ends = Now() + timedelta(seconds=conf.ENDPOINT_OVERLAP)
         endpoint.secrets.filter(expires_at=None).update(expires_at=ends)
         endpoint.secrets.filter(expires_at__lte=Now()).delete()
+        kept = endpoint.secrets.order_by("-pk").values_list("pk", flat=True)[: SECRETS - 1]
+        endpoint.secrets.exclude(pk__in=list(kept)).delete()
         return _add_secret(endpoint)
 
 

@@ -161,7 +161,7 @@ def test_r24_a_declared_busy_answer_is_transient(status: int, client: str) -> No
         ("retry-after:7\r\n", 7.0),
         ("Retry-After: 0\r\n", 0.0),
         ("Retry-After: Thu, 01 Jan 1970 00:00:00 GMT\r\n", 0.0),
-        ("Retry-After: 99999999999999999999\r\n", 2.0**31),
+        ("Retry-After: 99999999999999999999\r\n", 86_400.0),
         ("Retry-After: -7\r\n", None),
         ("Retry-After: 7.5\r\n", None),
         ("Retry-After: 7e1\r\n", None),
@@ -271,6 +271,19 @@ def test_r26_a_name_that_is_not_found_in_time_ends_at_the_deadline(
     assert report is not None
     assert not report.sent
     assert seconds < TIMEOUT + SLACK
+
+
+@pytest.mark.parametrize("host", ["a..b", f"{'a' * 64}.test"])
+def test_r26_what_is_no_name_is_told_at_once(host: str) -> None:
+    """Python encodes the name before it asks; the answer of a look-up that failed so was waited for in vain."""
+    with by_httpx2(f"http://{host}") as send:
+        begun = time.monotonic()
+        outcome, report, _ = outcome_of(send)
+        seconds = time.monotonic() - begun
+    assert outcome is T
+    assert report is not None
+    assert (report.sent, "no name" in report.last_error) == (False, True)
+    assert seconds < TIMEOUT / 2
 
 
 def test_r26_a_full_pool_of_connections_is_waited_for_no_longer_than_the_attempt() -> None:

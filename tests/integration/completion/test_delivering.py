@@ -3,13 +3,16 @@
 import base64
 import hmac
 import json
+import re
 import time
 from collections.abc import Iterator
-from datetime import timedelta
+from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime, timedelta
+from functools import partial
 
 import pytest
 from django.conf import LazySettings
-from django.db import OperationalError
+from django.db import OperationalError, connection, transaction
 from django.db.models.functions import Now
 
 from idempotency.clock import SYSTEM
@@ -27,6 +30,7 @@ from tests.integration.completion.conftest import (
     work_now,
 )
 from tests.integration.payments.conftest import Shop, settle_unknown
+from tests.integration.payments.test_races import at_once
 from tests.recipes.receive import verify
 from tests.support.faultserver import Fault, FaultServer, drip, stall_before_answer, stall_in_head
 
@@ -45,6 +49,9 @@ def test_a_payment_is_announced_signed_and_delivered_once(
     assert told["data"]["idempotency_key"] == "k1"
     assert told["data"]["operation"] is None
     assert headers["content-type"] == "application/json"
+    happened = Payment.objects.get().updated_at
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", told["timestamp"])
+    assert abs(datetime.fromisoformat(told["timestamp"]) - happened) < timedelta(seconds=1)
     assert delivery().status == "delivered"
     assert shop.pay(key="k1").json() == paid
     work()
@@ -68,6 +75,8 @@ def test_a_sender_whose_clock_is_wrong_is_believed_all_the_same(
     work()
     [(headers, body)] = receiver.arrived
     assert verify(hearing.secret, headers, body) == delivery().webhook_id
+    told = datetime.fromisoformat(json.loads(body)["timestamp"])
+    assert abs(told - Payment.objects.get().updated_at) < timedelta(seconds=1)
 
 
 def test_the_signature_is_that_of_the_specification() -> None:
@@ -103,6 +112,8 @@ def test_a_failure_is_repeated_under_the_same_id_with_a_new_signature(
     assert len({body for _, body in receiver.arrived}) == 1
     for headers, body in receiver.arrived:
         verify(hearing.secret, headers, body)
+    happened = datetime.fromisoformat(json.loads(body)["timestamp"])
+    assert happened < DeliveryAttempt.objects.earliest("at").at, "not the time of a try"
     assert [a.status for a in DeliveryAttempt.objects.all()] == [500, 503, 204]
     assert delivery().status == "delivered"
     assert (hearing.row.failures, hearing.row.failing_since) == (0, None)
@@ -241,6 +252,26 @@ def test_while_a_secret_is_replaced_both_sign(
         verify(hearing.secret, headers, body)
 
 
+def test_of_secrets_made_at_once_one_stays_without_an_end(shop: Shop, hearing: Hearing) -> None:
+    made = at_once([partial(shop.another().client.post, f"{hearing.path}secrets/")] * 6)
+    assert [answer.status_code for answer in made] == [201] * 6
+    newest = hearing.row.secrets.get(expires_at=None)
+    assert newest == hearing.row.secrets.latest("pk")
+
+
+def test_of_many_secrets_the_last_ones_sign(
+    shop: Shop, hearing: Hearing, receiver: Receiver
+) -> None:
+    """Each signature is a part of a header, of which servers take 8 KiB."""
+    made = [shop.client.post(f"{hearing.path}secrets/").json()["secret"] for _ in range(20)]
+    shop.pay()
+    work()
+    [(headers, body)] = receiver.arrived
+    assert len(headers["webhook-signature"].split()) == 5
+    for secret in made[-5:]:
+        verify(secret, headers, body)
+
+
 @pytest.mark.parametrize("broken", ["body", "id", "old", "secret"])
 def test_the_recipe_refuses_what_is_not_ours(
     shop: Shop, hearing: Hearing, receiver: Receiver, broken: str
@@ -325,3 +356,23 @@ def test_what_has_ended_long_ago_is_forgotten(shop: Shop, hearing: Hearing) -> N
     assert completion.forget(batch=1) == 1
     assert delivery().status == "waiting"
     assert DeliveryAttempt.objects.count() == 0
+
+
+def test_what_is_sent_again_while_it_would_be_forgotten_stays(
+    shop: Shop, hearing: Hearing, receiver: Receiver
+) -> None:
+    shop.pay()
+    work()
+    Delivery.objects.update(ended_at=Now() - timedelta(days=31))
+
+    def forget() -> int:
+        try:
+            return completion.forget()
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(1) as pool, transaction.atomic():
+        assert completion.send_again(delivery())
+        assert pool.submit(forget).result(10) == 0
+    work()
+    assert len(receiver.arrived) == 2
