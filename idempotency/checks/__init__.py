@@ -1,6 +1,6 @@
 """System checks: what cannot keep its promise is refused before the first request.
 
-`idempotency.E001`–`E014` and `W001`–`W005` are about the settings (`settings`), `E020`–`E027` and
+`idempotency.E001`–`E014` and `W001`–`W006` are about the settings (`settings`), `E020`–`E027` and
 `W020`–`W022` about decorated views (`routes`), `W030`–`W033` about what surrounds them (`middleware`),
 `E040`–`E044` and `W040`–`W048` about Celery (`deferred`).
 """

@@ -10,6 +10,8 @@ from django.core.checks import CheckMessage, Error, Warning  # noqa: A004
 from django.core.exceptions import ImproperlyConfigured
 from django.db import router
 from django.db.utils import load_backend
+from django.template import TemplateDoesNotExist
+from django.template.loader import get_template
 from django.urls import Resolver404, resolve
 
 from idempotency.conf import SETTINGS, conf
@@ -230,12 +232,28 @@ def _problems(value: dict[str, Any]) -> Iterator[CheckMessage]:
             id="idempotency.E013",
         )
     base = value.get("PROBLEM_BASE", "")
-    if base.startswith("/") and not _leads_to_a_page(f"{base}key-missing/"):
+    if not base.startswith("/"):
+        return
+    if not _leads_to_a_page(f"{base}key-missing/"):
         yield Warning(
             f"PROBLEM_BASE is {base!r}, but no page answers there.",
             hint='Add path("", include("idempotency.urls")) to the URL conf, or set PROBLEM_BASE.',
             id="idempotency.W004",
         )
+    elif not _is_there("idempotency/problem.html"):
+        yield Warning(
+            f"The pages under {base!r} have no template.",
+            hint="Add Django's template engine with APP_DIRS to TEMPLATES, or set PROBLEM_BASE to pages of your own.",
+            id="idempotency.W006",
+        )
+
+
+def _is_there(template: str) -> bool:
+    try:
+        get_template(template)
+    except TemplateDoesNotExist:
+        return False
+    return True
 
 
 def _leads_to_a_page(path: str) -> bool:

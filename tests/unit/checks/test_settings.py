@@ -62,6 +62,12 @@ def test_a_wrong_setting_is_reported_once(values: dict[str, Any], found: list[st
 HALF_A_PROBLEM = {"out-of-stock": {"status": 409}}
 
 
+@override_settings(TEMPLATES=[])
+def test_pages_without_a_template_are_reported() -> None:
+    assert settings_ids() == ["W006"]
+    assert settings_ids(PROBLEM_BASE="https://docs.example/") == []
+
+
 def test_a_misspelt_setting_is_answered_with_the_right_one() -> None:
     with override_settings(IDEMPOTENCY={"LEESE": 45}):
         (message,) = check_settings()
