@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 from datetime import timedelta
+from typing import Any
 
 from django.db import transaction
 from django.db.models import Q
@@ -18,6 +19,9 @@ AT_MOST = 10
 """Endpoints of one merchant: each makes every settlement write one row more."""
 SECRETS = 5
 """Secrets of one endpoint in force: each signs, and servers take no header of two hundred signatures."""
+
+
+_CLEAN = {"failures": 0, "failing_since": None, "failed_at": None}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,9 +71,12 @@ def change(
         ValidationError: the address cannot be an endpoint's, or is another endpoint's of the merchant.
     """
     given = {"url": url, "description": description, "events": events}
-    fields = {name: value for name, value in given.items() if value is not None}
+    fields: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
     if url is not None:
         _require_usable(url)
+        if url != endpoint.url:
+            # What the old address did says nothing of the new one.
+            fields |= _CLEAN
     with transaction.atomic():
         Merchant.objects.select_for_update(no_key=True).get(pk=endpoint.merchant_id)
         others = Endpoint.objects.filter(merchant_id=endpoint.merchant_id).exclude(
@@ -88,15 +95,7 @@ def change(
 def enable(endpoint: Endpoint) -> bool:
     """Switch a disabled endpoint on, with a clean record; say whether it was off."""
     off = Endpoint.objects.filter(pk=endpoint.pk, status=Endpoint.DISABLED)
-    return bool(
-        off.update(
-            status=Endpoint.ENABLED,
-            disabled_because="",
-            failures=0,
-            failing_since=None,
-            failed_at=None,
-        )
-    )
+    return bool(off.update(status=Endpoint.ENABLED, disabled_because="", **_CLEAN))
 
 
 def disable(endpoint: Endpoint, *, because: str) -> bool:

@@ -36,7 +36,9 @@ def charge(intent: Mapping[str, Any]) -> LookUp:
     """Read a payment intent."""
     match intent["status"]:
         case "succeeded":
-            return _applied(intent, Progress.SUCCEEDED)
+            # What has moved: of a payment that was captured in part it is less than `amount`.
+            received = intent.get("amount_received", intent["amount"])
+            return _applied({**intent, "amount": received}, Progress.SUCCEEDED)
         case "processing":
             return _applied(intent, Progress.PROCESSING)
         case "requires_action":

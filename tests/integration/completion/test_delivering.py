@@ -252,6 +252,22 @@ def test_while_a_secret_is_replaced_both_sign(
         verify(hearing.secret, headers, body)
 
 
+def test_another_address_begins_with_a_clean_record(
+    shop: Shop, hearing: Hearing, server: FaultServer, receiver: Receiver
+) -> None:
+    """By what the old one did, its first failure switched it off, and nothing was sent for minutes."""
+    receiver.script = [500]
+    Endpoint.objects.update(failing_since=Now() - timedelta(days=6), failures=9, failed_at=Now())
+    same = shop.client.patch(hearing.path, {"url": hearing.row.url}, format="json")
+    assert (same.status_code, hearing.row.failures) == (200, 9)
+
+    shop.client.patch(hearing.path, {"url": f"{server.url}/moved"}, format="json")
+    shop.pay()
+    work()
+    assert len(receiver.arrived) == 1
+    assert (hearing.row.status, hearing.row.failures) == ("enabled", 1)
+
+
 def test_of_secrets_made_at_once_one_stays_without_an_end(shop: Shop, hearing: Hearing) -> None:
     made = at_once([partial(shop.another().client.post, f"{hearing.path}secrets/")] * 6)
     assert [answer.status_code for answer in made] == [201] * 6

@@ -237,6 +237,18 @@ def test_an_event_with_another_amount_is_raised_and_what_happened_is_written(
     assert Key.objects.filter(pk=processing.key_id, needs_person_since__isnull=False).exists()
 
 
+def test_a_charge_that_was_captured_in_part_is_raised(processing: Payment) -> None:
+    event = told(processing, "succeeded")
+    event["data"]["object"]["amount_received"] = 700
+    send(event)
+    (alarm,) = alarms()
+    assert (alarm["news"], alarm["said"], alarm["expected"]) == (
+        "different",
+        "7.00 UAH",
+        "12.00 UAH",
+    )
+
+
 def test_the_same_difference_is_raised_once_whoever_hears_it(
     shop: Shop, fake: FakeGateway, monkeypatch: pytest.MonkeyPatch
 ) -> None:

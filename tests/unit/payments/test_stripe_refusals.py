@@ -128,6 +128,12 @@ def test_every_status_has_one_meaning(
     assert isinstance(read(thing), kind)
 
 
+def test_what_was_captured_in_part_has_moved_that_part() -> None:
+    verdict = shapes.charge(intent("succeeded", amount_received=3))
+    assert isinstance(verdict, Applied)
+    assert verdict.result.record["amount"] == 3
+
+
 def test_only_the_customer_can_go_on() -> None:
     verdict = shapes.charge(intent("requires_action"))
     assert isinstance(verdict, Rejected)
