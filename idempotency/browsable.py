@@ -17,7 +17,7 @@ from rest_framework.views import APIView
 
 from idempotency.decorated import config_of
 from idempotency.http.header import NAME
-from idempotency.http.route import uncovered
+from idempotency.http.route import handler_of
 
 
 class BrowsableAPIRenderer(renderers.BrowsableAPIRenderer):
@@ -55,8 +55,7 @@ class BrowsableAPIRenderer(renderers.BrowsableAPIRenderer):
 
 def _counts(view: APIView, method: str) -> bool:
     actions = getattr(view, "action_map", None) or {}
-    handler = getattr(view, actions.get(method.lower(), method.lower()), None)
-    config = None if handler is None else config_of(uncovered(type(view), handler))
+    config = config_of(handler_of(type(view), actions.get(method.lower(), method.lower())))
     return config is not None and method in config.methods
 
 

@@ -46,9 +46,9 @@ def handlers(callback: Any) -> Iterator[tuple[str, Callable[..., Any]]]:
         return
     actions = getattr(callback, "actions", None)
     for method, name in (actions or {method: method for method in _METHODS}).items():
-        handler = getattr(view, name, None)
+        handler = handler_of(view, name)
         if handler is not None:
-            yield method, uncovered(view, handler)
+            yield method, handler
 
 
 def view_of(callback: Any) -> type[View] | None:
@@ -59,7 +59,29 @@ def view_of(callback: Any) -> type[View] | None:
     return view
 
 
-def uncovered(view: type, handler: Callable[..., Any]) -> Callable[..., Any]:
+def handler_of(view: type, name: str) -> Callable[..., Any] | None:
+    """Return what a view's method comes to: what `@api_view` hides in it, or what DRF's own calls, where decorated."""
+    handler = getattr(view, name, None)
+    if handler is None:
+        return None
+    handler = _uncovered(view, handler)
+    calls = _CALLS.get(name) if handler.__module__ in _GENERIC else None
+    called = handler_of(view, calls) if calls and not hasattr(handler, "__idempotent__") else None
+    return called if hasattr(called, "__idempotent__") else handler
+
+
+_GENERIC = frozenset({"rest_framework.generics", "rest_framework.mixins"})
+_CALLS = {
+    "post": "create",
+    "put": "update",
+    "patch": "partial_update",
+    "partial_update": "update",
+    "delete": "destroy",
+}
+"""Which method each of DRF's own in generic views calls."""
+
+
+def _uncovered(view: type, handler: Callable[..., Any]) -> Callable[..., Any]:
     """Return the function that `@api_view` hides in the closure of the method it makes; any other handler as it is."""
     function = getattr(handler, "__func__", handler)
     if view.__name__ == function.__qualname__.partition(".")[0] or not inspect.isfunction(function):

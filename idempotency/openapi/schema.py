@@ -12,7 +12,7 @@ from idempotency.decorators import Config
 from idempotency.http import problem
 from idempotency.http.header import MAX_LENGTH, NAME
 from idempotency.http.response import REPLAYED
-from idempotency.http.route import uncovered
+from idempotency.http.route import handler_of
 from idempotency.openapi.problems import BODY_CODES, KEY_CODES, TURNED_AWAY_CODES, by_status
 from idempotency.openapi.promises import PROMISED
 from idempotency.operations.registry import definitions
@@ -197,8 +197,7 @@ def _merge(bodies: dict[str, Any], status: str, made: dict[str, Any], media_type
 
 
 def _config_of(view: Any, method: str) -> Config | None:
-    handler = getattr(view, getattr(view, "action", None) or method.lower(), None)
-    return None if handler is None else config_of(uncovered(type(view), handler))
+    return config_of(handler_of(type(view), getattr(view, "action", None) or method.lower()))
 
 
 def _answers_with_problems(view: Any) -> bool:

@@ -11,6 +11,7 @@ from django.urls import URLPattern, URLResolver, include, path
 from django.utils.decorators import method_decorator
 from django.views import View
 from rest_framework.decorators import action, api_view, permission_classes
+from rest_framework.generics import CreateAPIView, UpdateAPIView
 from rest_framework.permissions import AllowAny, IsAuthenticated
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -19,6 +20,8 @@ from rest_framework.views import APIView
 from rest_framework.viewsets import GenericViewSet
 
 from idempotency.checks import check_routes
+from idempotency.checks.walk import bare_handlers
+from idempotency.decorated import config_at
 from idempotency.decorators import idempotent
 from tests.unit.checks.support import ids
 
@@ -287,3 +290,29 @@ def test_each_view_that_inherits_a_handler_is_judged(
     assert message.msg.startswith(f"{__name__}.Creates.post of {__name__}.Open lets anonymous")
     monkeypatch.setitem(settings.DATABASES, "default", POSTGRESQL | {"ATOMIC_REQUESTS": True})
     assert routes_ids(path("a/", OptedOut.as_view()), path("b/", Closed.as_view())) == ["E020"]
+
+
+class Created(CreateAPIView[Any]):
+    permission_classes: Any = [AllowAny]
+
+    @idempotent(operation="created")
+    def create(self, request: Request, *args: Any, **kwargs: Any) -> Response:
+        return Response()
+
+
+class Updated(UpdateAPIView[Any]):
+    permission_classes: Any = [IsAuthenticated]
+
+    @idempotent(operation="updated", methods=["PUT"])
+    def update(self, request: Request, *args: Any, **kwargs: Any) -> Response:
+        return Response()
+
+
+def test_what_drfs_generic_views_call_is_found_and_judged_too() -> None:
+    """`post()` is DRF's, and `create()` the host's; `update()` is reached by PUT and PATCH."""
+    routes = (path("a/", Created.as_view()), path("b/", Updated.as_view()))
+    assert routes_ids(*routes) == ["E022", "W021"]
+    with override_settings(ROOT_URLCONF=routes):
+        assert [(one.route, one.method) for one in bare_handlers()] == [("b/", "PATCH")]
+        assert config_at("/a/", "POST") is not None
+        assert config_at("/b/", "PATCH") is None

@@ -12,7 +12,7 @@ from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_sche
 from drf_spectacular.validation import validate_schema
 from rest_framework import serializers
 from rest_framework.decorators import api_view
-from rest_framework.generics import GenericAPIView
+from rest_framework.generics import CreateAPIView, GenericAPIView
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.schemas.openapi import AutoSchema as DrfSchema
@@ -54,6 +54,14 @@ class OverTheHosts(IdempotentSchema, HostsOwn):
 @operation("openapi.deferred")
 def deferred(*, claim: Any, input: Any) -> Any:  # noqa: A002
     """Do nothing."""
+
+
+class Generic(CreateAPIView[Any]):
+    serializer_class = Thing
+
+    @idempotent(operation="openapi.generic", required=True)
+    def create(self, request: Request, *args: Any, **kwargs: Any) -> Response:
+        return Response()
 
 
 def views(schema: type[SpectacularSchema]) -> dict[str, Any]:
@@ -98,7 +106,7 @@ def views(schema: type[SpectacularSchema]) -> dict[str, Any]:
         return Response()
 
     # The class under test instead of the project's.
-    for view in (Things, Both):
+    for view in (Things, Both, Generic):
         view.schema = schema()
     for handler in (Things.extended,):
         kwargs = handler.kwargs["schema"]  # type: ignore[attr-defined]
@@ -109,6 +117,7 @@ def views(schema: type[SpectacularSchema]) -> dict[str, Any]:
         "deferred/": Things.as_view({"post": "defer"}),
         "both/": Both.as_view(),
         "function/": function,
+        "generic/": Generic.as_view(),
     }
 
 
@@ -140,6 +149,7 @@ def test_the_key_is_a_parameter_and_says_whether_it_is_required() -> None:
     assert problem.policy_address() in required["description"]
     assert header(paths["/extended/"]["post"]).get("required", False) is False
     assert header(paths["/function/"]["post"])["required"]
+    assert header(paths["/generic/"]["post"])["required"]
 
 
 def test_every_problem_of_the_key_has_its_example() -> None:
