@@ -19,7 +19,7 @@ from idempotency.operations import heard_of, late_news
 from idempotency.resilience import Deadline
 from idempotency.types import Absent, Applied, LookUp, News, Pending, Rejected, State
 from payments.conf import conf
-from payments.exceptions import RefundTooLarge
+from payments.exceptions import OrderOpen, RefundTooLarge
 from payments.gateway import Event, Kind, Movement, Progress, Unreadable, gateway
 from payments.models import Payment, Payout, Refund
 from payments.money import shown
@@ -180,7 +180,7 @@ def _applied(row: Row, movement: Movement, *, unchanged: bool = False) -> bool |
             if movement.status is Progress.SUCCEEDED:
                 return write("succeeded", gateway_reference=movement.id, settled_at=Now())
             return write("processing", gateway_reference=movement.id)
-    except RefundTooLarge:
+    except (OrderOpen, RefundTooLarge):
         return None
 
 

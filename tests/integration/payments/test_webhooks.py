@@ -219,6 +219,28 @@ def test_a_second_charge_for_one_payment_is_raised_and_does_not_replace_the_firs
     ]
 
 
+def test_r39_a_late_charge_of_an_order_that_is_being_paid_again_is_raised(
+    shop: Shop, fake: FakeGateway, settings: LazySettings
+) -> None:
+    """Where an order may have one open payment, the books have no room for the second: its event was refused."""
+    settings.PAYMENTS = settings.PAYMENTS | {"ONE_OPEN_PAYMENT_PER_ORDER": True}
+    fake.next(Act.LOSE_REQUEST)
+    assert shop.pay(order_id="o1").status_code == 504
+    settle_unknown()
+    late = Payment.objects.get()
+    assert shop.pay(order_id="o1", source="pm_card_processing").status_code == 201
+
+    assert send(told(late, "processing", gateway_id="pi_late")).status_code == 200
+    late.refresh_from_db()
+    assert late.status == "not_charged"
+    (alarm,) = alarms()
+    assert (alarm["gateway_reference"], alarm["our_books_said"]) == ("pi_late", "not_charged")
+
+    assert send(told(late, "succeeded", gateway_id="pi_late")).status_code == 200
+    late.refresh_from_db()
+    assert late.status == "succeeded"
+
+
 def test_an_event_with_another_amount_is_raised_and_what_happened_is_written(
     processing: Payment,
 ) -> None:
