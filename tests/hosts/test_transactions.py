@@ -1,6 +1,7 @@
 """Hosts that open transactions themselves: ATOMIC_REQUESTS, and a TestCase around every test."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Any
 
 import pytest
@@ -10,7 +11,9 @@ from django.test import TestCase, override_settings
 from rest_framework.test import APIClient
 
 from idempotency.models import Key
+from idempotency.testing import interrupt_at
 from idempotency.types import State
+from tests.support.host import other_side
 
 Post = Callable[..., Any]
 
@@ -64,3 +67,18 @@ class InATestCase(TestCase):
 
     def test_each_test_begins_with_an_empty_ledger(self) -> None:
         assert not Key.objects.exists()
+
+
+@override_settings(ROOT_URLCONF="tests.hosts.plainviews", IDEMPOTENCY={})
+class InterruptedInATestCase(TestCase):
+    def test_an_interruption_between_two_phases_leaves_the_test_its_rows(self) -> None:
+        self.client.force_login(User.objects.create_user("alice"))
+        other_side.reset()
+        with interrupt_at("after_phase1") as headers:
+            self.charge(headers)
+        assert Key.objects.get().state == State.RELEASED
+        assert self.charge().status_code == 201
+        assert len(other_side.effects) == 1
+
+    def charge(self, headers: Mapping[str, str] = MappingProxyType({})) -> Any:
+        return self.client.post("/charge/", {}, headers={"Idempotency-Key": "k1", **headers})
