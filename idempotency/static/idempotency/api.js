@@ -25,6 +25,8 @@
     field.disabled = true; // what is disabled is in no body
     let body = new FormData(form);
     field.disabled = false;
+    // It goes as a header; in a body it would make another request of a repeat, for each page masks it anew.
+    body.delete("csrfmiddlewaretoken");
     const kind = form.querySelector('[data-override="content-type"]');
     if (kind) {
       headers["Content-Type"] = kind.value;

@@ -91,16 +91,22 @@ def test_a_form_is_sent_with_its_key_and_twice_it_is_one_operation(browser: Brow
     form = "#post-object-form form"
     key = browser.one(f'{form} [name="Idempotency-Key"]').get_attribute("value")
     browser.driver.execute_script("document.querySelector('a[name=html-tab]').click()")
+    watch = """
+        const sent = [], real = fetch;
+        window.fetch = (to, what) => { sent.push(...what.body.keys()); return real(to, what); };
+    """
     send = f"""
         const form = document.querySelector("{form}");
         form.querySelector('[name=name]').value = "a";
         form.requestSubmit();
     """
     # Two clicks at once, as a person who is impatient makes them.
-    browser.driver.execute_script(
-        send + send.replace("const form", "const again").replace("form.", "again.")
+    fields = browser.driver.execute_script(
+        f"{watch} {send} {send.replace('const form', 'const again').replace('form.', 'again.')} return sent;"
     )
     browser.wait_for("HTTP 201")
+    # Neither the key nor the token against forgery, which each page has anew: a repeat is the same request.
+    assert fields == ["name", "name"]
     assert Group.objects.count() == 1
     assert Key.objects.get().key == key
     assert browser.one(f'{form} [name="Idempotency-Key"]').get_attribute("value") != key
