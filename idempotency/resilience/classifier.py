@@ -81,7 +81,11 @@ def _row_of(met: object, *, depth: int = 0) -> Row | None:
     # something else was being handled.
     inner = met.__cause__ if row is UNRECOGNISED else inner_of(met)
     found = _row_of(inner, depth=depth + 1) if inner is not None and depth < _DEEPEST else None
-    return row if found is None or found is UNRECOGNISED else found
+    if found is None or found is UNRECOGNISED:
+        return row
+    # What failed while it connected has sent nothing, whatever it failed of.
+    connecting = row.says is Evidence.NOT_SENT and found.says is not Evidence.NOT_SENT
+    return row if connecting else found
 
 
 def _is_declared(met: object, declares: Declared) -> bool:

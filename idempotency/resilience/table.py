@@ -105,8 +105,6 @@ TABLE: dict[str, tuple[Row, ...]] = {
     "Before a request can leave": (
         _row(TRANSIENT, NOT_SENT, FAILURE, "dns", "socket.gaierror urllib3.NameResolutionError"),
         _row(TRANSIENT, NOT_SENT, FAILURE, "refused", "builtins.ConnectionRefusedError"),
-        _row(TRANSIENT, NOT_SENT, FAILURE, "unreachable",
-             "errno:EHOSTUNREACH errno:ENETUNREACH errno:EHOSTDOWN errno:ENETDOWN"),
         _row(FATAL, NOT_SENT, FAILURE, "certificate", "ssl.SSLCertVerificationError"),
         _row(TRANSIENT, NOT_SENT, FAILURE, "connect-timeout",
              "httpx2.ConnectTimeout requests.ConnectTimeout urllib3.ConnectTimeoutError"),
@@ -124,11 +122,16 @@ TABLE: dict[str, tuple[Row, ...]] = {
         _row(AMBIGUOUS, NOTHING, FAILURE, "timeout",
              "httpx2.TimeoutException requests.Timeout urllib3.ReadTimeoutError "
              "builtins.TimeoutError"),
+        # Also how a connection ends whose request has arrived, once its host is gone: that it was only being made is
+        # for the connector's own error to say.
+        _row(AMBIGUOUS, NOTHING, FAILURE, "unreachable",
+             "errno:EHOSTUNREACH errno:ENETUNREACH errno:EHOSTDOWN errno:ENETDOWN"),
         _row(AMBIGUOUS, NOTHING, FAILURE, "connection-lost",
-             "httpx2.NetworkError builtins.ConnectionError builtins.EOFError ssl.SSLError"),
+             "httpx2.NetworkError urllib3.ProtocolError builtins.ConnectionError "
+             "builtins.EOFError ssl.SSLError"),
         _row(AMBIGUOUS, NOTHING, FAILURE, "connection-lost",
              "requests.ConnectionError requests.SSLError urllib3.MaxRetryError "
-             "urllib3.ProtocolError urllib3.SSLError", look_inside=True),
+             "urllib3.SSLError", look_inside=True),
         _row(AMBIGUOUS, NOTHING, FAILURE, "broken-answer",
              "httpx2.RemoteProtocolError httpx2.DecodingError http.HTTPException "
              "requests.ChunkedEncodingError requests.ContentDecodingError urllib3.IncompleteRead "

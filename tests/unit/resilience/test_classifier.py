@@ -102,6 +102,8 @@ def kafka_error(name: str) -> BaseException:
 MAX_RETRY = urllib3.exceptions.MaxRetryError
 POOL: Any = None
 UNSENT = urllib3.exceptions.NewConnectionError(POOL, "refused")
+UNSENT_TOO = urllib3.exceptions.NewConnectionError(POOL, "no route")
+SSL = ssl.SSLError("no")
 
 # What is met, with no fact from a transport and nothing declared -> outcome, may it have applied.
 NO_FACT: list[tuple[str, BaseException, Outcome, bool]] = [
@@ -133,8 +135,6 @@ NO_FACT: list[tuple[str, BaseException, Outcome, bool]] = [
     # before a request can leave
     ("dns", socket.gaierror(socket.EAI_NONAME, "no"), TRANSIENT, False),
     ("refused", ConnectionRefusedError(111, "no"), TRANSIENT, False),
-    ("host unreachable", OSError(113, "no"), TRANSIENT, False),
-    ("net unreachable", OSError(101, "no"), TRANSIENT, False),
     ("certificate", ssl.SSLCertVerificationError("no"), FATAL, False),
     ("httpx2 connect timeout", httpx2.ConnectTimeout("no"), TRANSIENT, False),
     ("httpx2 connect", httpx2.ConnectError("no"), TRANSIENT, False),
@@ -147,6 +147,10 @@ NO_FACT: list[tuple[str, BaseException, Outcome, bool]] = [
         FATAL,
         False,
     ),
+    *[
+        (f"httpx2 connect: {why!r}", from_cause(httpx2.ConnectError("no"), why), TRANSIENT, False)
+        for why in (OSError(113, "no"), OSError(101, "no"), ConnectionResetError(104, "no"), SSL)
+    ],
     ("httpx2 pool", httpx2.PoolTimeout("no"), TRANSIENT, False),
     ("httpx2 scheme", httpx2.UnsupportedProtocol("no"), FATAL, False),
     ("requests connect timeout", requests.ConnectTimeout(), TRANSIENT, False),
@@ -154,6 +158,15 @@ NO_FACT: list[tuple[str, BaseException, Outcome, bool]] = [
         "requests refused",
         while_handling(
             requests.ConnectionError(), from_cause(MAX_RETRY(POOL, "/", UNSENT), UNSENT)
+        ),
+        TRANSIENT,
+        False,
+    ),
+    (
+        "requests unreachable",
+        while_handling(
+            requests.ConnectionError(),
+            from_cause(MAX_RETRY(POOL, "/"), from_cause(UNSENT_TOO, OSError(113, "no"))),
         ),
         TRANSIENT,
         False,
@@ -192,6 +205,20 @@ NO_FACT: list[tuple[str, BaseException, Outcome, bool]] = [
         AMBIGUOUS,
         True,
     ),
+    # what a request has left on, and whose host is gone: the kernel tells the same as of one that was never reached
+    *[(f"raw {why!r}", why, AMBIGUOUS, True) for why in (OSError(113, "no"), OSError(101, "no"))],
+    *[
+        (
+            f"requests {why!r}",
+            while_handling(
+                requests.ConnectionError(),
+                from_cause(urllib3.exceptions.ProtocolError("no"), why),
+            ),
+            AMBIGUOUS,
+            True,
+        )
+        for why in (OSError(113, "no"), OSError(101, "no"), ConnectionRefusedError(111, "no"))
+    ],
     ("requests chunked", requests.exceptions.ChunkedEncodingError(), AMBIGUOUS, True),
     ("unparsable body", json.JSONDecodeError("no", "<html>", 0), AMBIGUOUS, True),
     ("requests unparsable", requests.exceptions.JSONDecodeError("no", "<", 0), AMBIGUOUS, True),
