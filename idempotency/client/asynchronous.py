@@ -19,7 +19,7 @@ from idempotency.client.terms import (
     monitor_of,
     readable,
 )
-from idempotency.client.transports import answer_of, async_sender
+from idempotency.client.transports import OneProcess, answer_of, async_sender
 from idempotency.clock import SYSTEM, Clock
 from idempotency.exceptions import CallFailed, CallUnknown
 from idempotency.resilience import Attempt, Deadline, RetryPolicy, deadline_scope, journalled
@@ -44,7 +44,7 @@ class AsyncClient:
         clock: Clock = SYSTEM,
     ) -> None:
         self._terms = Terms(base_url, store, policy, deadline, key_memory, clock)
-        self._send = async_sender(http)
+        self._send, self._process = async_sender(http), OneProcess()
         self._effects = self._terms.guard(effect=True)
         self._reads = self._terms.guard(effect=False)
 
@@ -73,8 +73,9 @@ class AsyncClient:
             StillOpen: it may have happened, or is happening: call again with the same intent.
             IntentChanged: the intent was begun with another request.
             IntentsUnavailable: the store cannot be asked, so that nothing was sent.
-            Misuse: the path leads to another server.
+            Misuse: the path leads to another server, or the client has sent in another process.
         """
+        self._process.require()
         self._terms.url(path)
         wanted = frozen(method, path, json_body=json, content=content, content_type=content_type)
         found = await to_thread(self._terms.store.begin, name=intent, request=wanted)
@@ -84,6 +85,7 @@ class AsyncClient:
         self, *, deadline: float | None = None
     ) -> dict[str, Answer | StillOpen | CallFailed]:
         """Finish what an earlier process began: everything in the store without a final answer, by intent."""
+        self._process.require()
         ends: dict[str, Answer | StillOpen | CallFailed] = {}
         for intent in await to_thread(self._terms.store.unanswered):
             try:
@@ -105,6 +107,7 @@ class AsyncClient:
             StillOpen: it is not done within the deadline, in seconds, or cannot be looked at; the work goes on.
             CallRejected: the monitor does not show it (any more).
         """
+        self._process.require()
         url, clock = self._terms.url(monitor_of(answer)), self._terms.clock
         limit, looks = Deadline.after(deadline, clock), 0
         while True:

@@ -18,7 +18,7 @@ from idempotency.client.terms import (
     monitor_of,
     readable,
 )
-from idempotency.client.transports import answer_of, sender
+from idempotency.client.transports import OneProcess, answer_of, sender
 from idempotency.clock import SYSTEM, Clock
 from idempotency.exceptions import CallFailed, CallUnknown
 from idempotency.resilience import Attempt, Deadline, RetryPolicy, deadline_scope, journalled
@@ -26,6 +26,8 @@ from idempotency.resilience import Attempt, Deadline, RetryPolicy, deadline_scop
 
 class Client:
     """Sends operations to one server, each under one key; safe to share between threads where `http` is.
+
+    One for each process: a fork after its first call would share its connections, and is refused.
 
     Args:
         base_url: the server's address. Nothing is sent to any other.
@@ -53,7 +55,7 @@ class Client:
 
             http = http_client(timeout=policy.attempt_timeout)
         self._terms = Terms(base_url, store, policy, deadline, key_memory, clock)
-        self._send = sender(http)
+        self._send, self._process = sender(http), OneProcess()
         self._effects = self._terms.guard(effect=True)
         self._reads = self._terms.guard(effect=False)
 
@@ -82,8 +84,9 @@ class Client:
             StillOpen: it may have happened, or is happening: call again with the same intent.
             IntentChanged: the intent was begun with another request.
             IntentsUnavailable: the store cannot be asked, so that nothing was sent.
-            Misuse: the path leads to another server.
+            Misuse: the path leads to another server, or the client has sent in another process.
         """
+        self._process.require()
         self._terms.url(path)
         wanted = frozen(method, path, json_body=json, content=content, content_type=content_type)
         return self._do(self._terms.store.begin(name=intent, request=wanted), deadline)
@@ -92,6 +95,7 @@ class Client:
         self, *, deadline: float | None = None
     ) -> dict[str, Answer | StillOpen | CallFailed]:
         """Finish what an earlier process began: everything in the store without a final answer, by intent."""
+        self._process.require()
         ends: dict[str, Answer | StillOpen | CallFailed] = {}
         for intent in self._terms.store.unanswered():
             try:
@@ -113,6 +117,7 @@ class Client:
             StillOpen: it is not done within the deadline, in seconds, or cannot be looked at; the work goes on.
             CallRejected: the monitor does not show it (any more).
         """
+        self._process.require()
         url, clock = self._terms.url(monitor_of(answer)), self._terms.clock
         limit, looks = Deadline.after(deadline, clock), 0
         while True:

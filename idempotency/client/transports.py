@@ -3,6 +3,7 @@
 Libraries are told by their packages, so that none is imported.
 """
 
+import os
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
@@ -13,6 +14,22 @@ from idempotency.resilience.signs import package_of
 Send = Callable[..., Any]
 """Takes method, url, headers, body and timeout; returns the library's response."""
 AsyncSend = Callable[..., Awaitable[Any]]
+
+
+class OneProcess:
+    """The process in which a client has sent: a fork shares its connections, where one reads the other's answer."""
+
+    def __init__(self) -> None:
+        self._pid: int | None = None
+
+    def require(self) -> None:
+        """Refuse to send in a second process. Raises: Misuse."""
+        if self._pid not in (None, os.getpid()):
+            raise Misuse(
+                "This client has sent before the process was forked, so that its connections are shared: an answer could "
+                "be another request's. Make a client, and what it sends with, in each process."
+            )
+        self._pid = os.getpid()
 
 
 def sender(http: Any) -> Send:

@@ -5,6 +5,7 @@ Here every operation, the look-up of the name included, gets what is left of the
 """
 
 import ipaddress
+import os
 import select
 import socket
 import ssl
@@ -50,6 +51,8 @@ def http_client(
     no attempt, and is an upper limit where there is one. It never retries, follows no redirects and
     reads no proxy from the environment.
 
+    A process that was forked opens connections of its own.
+
     `idle_seconds` should be shorter than the peer's keep-alive, so that a connection is not closed
     by the peer at the moment a request leaves on it.
 
@@ -82,12 +85,20 @@ class _Transport(httpx2.HTTPTransport):
         verify: ssl.SSLContext | bool,
         admits: Callable[[str], bool] | None,
     ) -> None:
-        super().__init__(verify=verify, limits=limits, retries=0, trust_env=False)
+        self._limits, self._verify, self._admits = limits, verify, admits
+        self._open()
+
+    def _open(self) -> None:
+        super().__init__(verify=self._verify, limits=self._limits, retries=0, trust_env=False)
         # The pool takes a network backend, the transport does not pass one on: a private
         # attribute, so a test holds that requests really go through it.
-        self._pool._network_backend = _Network(admits)  # noqa: SLF001
+        self._pool._network_backend = _Network(self._admits)  # noqa: SLF001
+        self._pid = os.getpid()
 
     def handle_request(self, request: httpx2.Request) -> httpx2.Response:
+        if self._pid != os.getpid():
+            # The connections are those of the process that was forked: it would read our answers, and we its.
+            self._open()
         attempt = current_attempt()
         if attempt is not None:
             if attempt.bytes_may_have_left is None:
