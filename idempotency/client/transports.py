@@ -26,8 +26,8 @@ class OneProcess:
         """Refuse to send in a second process. Raises: Misuse."""
         if self._pid not in (None, os.getpid()):
             raise Misuse(
-                "This client has sent before the process was forked, so that its connections are shared: an answer could "
-                "be another request's. Make a client, and what it sends with, in each process."
+                "This client has sent before the process was forked, and shares its connections: an answer could be "
+                "another request's. Make a client, and what it sends with, in each process."
             )
         self._pid = os.getpid()
 
