@@ -3,16 +3,21 @@
 from collections.abc import Callable
 
 import pytest
+from django.db import connections, router
 from pytest_django import DjangoDbBlocker
 
 from idempotency import testing
+from idempotency.models import Event
 
 
 @pytest.fixture(scope="session")
 def django_db_setup(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> None:
-    """Let the test database be emptied between tests."""
+    """Let the test databases be emptied between tests."""
     with django_db_blocker.unblock():
-        testing.allow_truncation()
+        for connection in connections.all():
+            # Without a router the tables are in every database.
+            if router.allow_migrate_model(connection.alias, Event):
+                testing.allow_truncation(connection)
 
 
 @pytest.fixture

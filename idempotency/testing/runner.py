@@ -3,11 +3,11 @@
 from typing import Any
 
 from django.apps import apps
-from django.db import connections
+from django.db import connections, router
 from django.db.models.signals import post_migrate
 from django.test.runner import DiscoverRunner
 
-from idempotency.conf import conf
+from idempotency.models import Event
 from idempotency.testing.database import allow_truncation
 
 
@@ -26,5 +26,6 @@ class Runner(DiscoverRunner):
 
 
 def _made(*, using: str, **_: Any) -> None:
-    if using == conf.DATABASE:
+    # Without a router the tables are in every database.
+    if router.allow_migrate_model(using, Event):
         allow_truncation(connections[using])

@@ -5,6 +5,7 @@ import shutil
 import subprocess
 import sys
 import time
+import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -64,12 +65,12 @@ class Bare:
         self._append(self.settings, APPS + RUNNER)
         self._append(self.home / "theirs" / "urls.py", ROUTES)
 
-    def other_settings(self, text: str) -> str:
+    def settings_with(self, text: str) -> str:
         """Return the name of a settings module that says something more."""
-        self._append(
-            self.settings.with_name("other.py"), f"from theirs.settings import *\n{text}\n"
-        )
-        return "theirs.other"
+        name = f"with_{uuid.uuid4().hex}"
+        more = self.settings.with_name(f"{name}.py")
+        more.write_text(f"from theirs.settings import *\n{text}\n")
+        return f"theirs.{name}"
 
     def use_postgres(self) -> None:
         """Name the database, which `startproject` leaves at SQLite."""

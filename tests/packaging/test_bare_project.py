@@ -92,14 +92,22 @@ def test_it_migrates_and_its_checks_are_content(bare: Bare) -> None:
     assert "no issues" in bare.manage("check", "--fail-level", "WARNING")
 
 
+SECOND = 'DATABASES["second"] = {**DATABASES["default"], "NAME": DATABASES["default"]["NAME"] + "_second"}'
+
+
 @pytest.mark.parametrize("side_by_side", [(), ("--parallel", "2")])
-def test_their_own_suite_empties_its_tables(bare: Bare, side_by_side: tuple[str, ...]) -> None:
-    assert "OK" in bare.manage("test", "shop", *side_by_side)
+@pytest.mark.parametrize("more", ["", SECOND], ids=["one database", "two"])
+def test_their_own_suite_empties_its_tables(
+    bare: Bare, more: str, side_by_side: tuple[str, ...]
+) -> None:
+    assert "OK" in bare.manage(
+        "test", "shop", "--settings", bare.settings_with(more), *side_by_side
+    )
 
 
 def test_their_suite_without_migrations_is_told_why_it_cannot(bare: Bare) -> None:
-    without = 'MIGRATION_MODULES = {"idempotency": None}'
-    told = bare.manage("test", "shop", "--settings", bare.other_settings(without), fails=True)
+    without = bare.settings_with('MIGRATION_MODULES = {"idempotency": None}')
+    told = bare.manage("test", "shop", "--settings", without, fails=True)
     assert "made without migrations" in told
 
 

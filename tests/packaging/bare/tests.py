@@ -20,6 +20,8 @@ class InATransaction(TestCase):
 
 
 class Committed(TransactionTestCase):
+    databases = "__all__"
+
     def test_one_order(self) -> None:
         assert order_twice() == 1
 
