@@ -49,15 +49,18 @@ def deliver(*, claim: Claim, delivery_id: uuid.UUID) -> dict[str, Any]:
     delivery = found.annotate(now=Now()).first()
     if delivery is None or delivery.status == Delivery.DELIVERED:
         return {"delivered": delivery is not None}
+    keys: list[str] = []
     if not claim.replaying:
         # What has arrived by the record is only written down: nothing that came since forbids that.
         _require_deliverable(delivery, delivery.now)
+        # Before the call: where this process has not the key to read them, nothing was sent for certain.
+        keys = keys_of(delivery.endpoint)
     claim.link(reference=delivery.webhook_id, summary=str(delivery)[:200])
     claim.outside_call(
         step=STEP,
         subject=f"delivery {delivery.pk}",
         request=sealing.unseal(delivery.body),
-        send=partial(_send, delivery, delivery.now),
+        send=partial(_send, delivery, delivery.now, keys),
         downstream=DOWNSTREAM,
     )
     _end(delivery.pk, Delivery.DELIVERED, "")
@@ -149,15 +152,16 @@ def _rest(endpoint: Endpoint, now: datetime) -> float:
 # -- the try -----------------------------------------------------------------------------------------------------------
 
 
-def _send(delivery: Delivery, at: datetime, request: OutsideRequest) -> OutsideResult:
-    endpoint = delivery.endpoint
+def _send(
+    delivery: Delivery, at: datetime, keys: list[str], request: OutsideRequest
+) -> OutsideResult:
     signed = signing.headers(
         webhook_id=delivery.webhook_id,
         at=int(at.timestamp()),
         body=request.payload,
-        keys=keys_of(endpoint),
+        keys=keys,
     )
-    tried = sending.post(url=endpoint.url, body=request.payload, headers=signed)
+    tried = sending.post(url=delivery.endpoint.url, body=request.payload, headers=signed)
     _record(delivery, tried)
     if tried.arrived:
         return OutsideResult(reference=delivery.webhook_id, record={"status": tried.status})

@@ -11,6 +11,7 @@ from datetime import datetime, timedelta
 from functools import partial
 
 import pytest
+from cryptography.fernet import Fernet
 from django.conf import LazySettings
 from django.db import OperationalError, connection, transaction
 from django.db.models.functions import Now
@@ -19,6 +20,7 @@ from idempotency.clock import SYSTEM
 from idempotency.models import Key
 from payments import completion
 from payments.completion import signing
+from payments.gateway.fake import FakeGateway
 from payments.models import Delivery, DeliveryAttempt, Endpoint, Payment
 from tests.integration.completion.conftest import (
     Hearing,
@@ -392,3 +394,28 @@ def test_what_is_sent_again_while_it_would_be_forgotten_stays(
         assert pool.submit(forget).result(10) == 0
     work()
     assert len(receiver.arrived) == 2
+
+
+def test_secrets_that_this_process_cannot_read_are_waited_for(
+    shop: Shop,
+    server: FaultServer,
+    fake: FakeGateway,
+    no_broker: None,
+    receiver: Receiver,
+    settings: LazySettings,
+) -> None:
+    """A worker that has not got the new keys yet: nothing was sent, and nothing is unknown."""
+    theirs, ours = (Fernet.generate_key().decode() for _ in range(2))
+    settings.IDEMPOTENCY = settings.IDEMPOTENCY | {"ENCRYPTION_KEYS": [theirs]}
+    listen(shop, f"{server.url}/events")
+    settings.IDEMPOTENCY = settings.IDEMPOTENCY | {"ENCRYPTION_KEYS": [ours]}
+    shop.pay()
+    for _ in range(3):
+        work_now()
+    waits = Key.objects.get(operation=completion.OPERATION)
+    assert (waits.state, waits.work.attempts) == ("in_progress", 0)
+    assert receiver.arrived == []
+
+    settings.IDEMPOTENCY = settings.IDEMPOTENCY | {"ENCRYPTION_KEYS": [ours, theirs]}
+    work_now()
+    assert len(receiver.arrived) == 1
