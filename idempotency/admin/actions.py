@@ -13,6 +13,7 @@ from idempotency import operations, reconciliation
 from idempotency.admin.detail import Look
 from idempotency.admin.forms import ActionForm, SettleForm
 from idempotency.admin.situations import Situation
+from idempotency.http.header import mask
 from idempotency.types import State
 
 
@@ -71,7 +72,7 @@ def _ask(id: uuid.UUID, actor: str, reason: str, evidence: Mapping[str, Any]) ->
 def told(report: reconciliation.Report) -> Done:
     """Return a report in words."""
     text = _DECISIONS.get(report.decision, report.decision)
-    return Done(f"{text} {report.detail}".strip(), good=report.decision not in _NO_VERDICT)
+    return Done(f"{text} {mask(report.detail)}".strip(), good=report.decision not in _NO_VERDICT)
 
 
 def _not_askable(seen: Look) -> str:

@@ -1,13 +1,15 @@
 """What every list of the console shares: it shows, it never edits, and no query of it grows with the table."""
 
+from copy import copy
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
 
 from django.apps import apps
 from django.contrib import admin
+from django.contrib.admin.views.main import PAGE_VAR
 from django.core.paginator import Paginator
 from django.db.models import Model, QuerySet
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils.module_loading import import_string
@@ -17,6 +19,13 @@ from idempotency.conf import conf
 
 COUNTED = 10_000
 """Rows are counted up to here; beyond it the number says nothing to a person, and costs more and more."""
+
+
+def query_of(request: HttpRequest) -> str:
+    """Return what a list's address asks for, without the number of its page."""
+    asked = request.GET.copy()
+    asked.pop(PAGE_VAR, None)
+    return asked.urlencode()
 
 
 def base_admin() -> "type[admin.ModelAdmin[Any]]":
@@ -81,6 +90,19 @@ class ConsoleAdmin(_Base):
         """Refuse: rows leave by the purge."""
         return False
 
+    def lookup_allowed(self, lookup: str, value: str, request: HttpRequest) -> bool:
+        """Allow what the list's own filters ask: of any column Django would tell, guess by guess, what a page hides."""
+        names = map(_parameter_of, self.get_list_filter(request))
+        own = any(lookup == name or lookup.startswith(f"{name}__") for name in names)
+        return own and super().lookup_allowed(lookup, value, request)
+
+    def rows_of(self, request: HttpRequest) -> QuerySet[Any]:
+        """Return all rows of the list that has this address, whichever of its pages it is."""
+        whole = copy(request)
+        # The list may have become too short for a page of that number, which Django refuses.
+        whole.GET = QueryDict(query_of(request))
+        return self.get_changelist_instance(whole).get_queryset(whole)
+
     def changelist_view(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
@@ -103,3 +125,9 @@ class ConsoleAdmin(_Base):
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         """Read from the ledger's own database."""
         return super().get_queryset(request).using(conf.DATABASE)
+
+
+def _parameter_of(one: Any) -> str:
+    """Return with what a filter's parameters begin: a field's path, or what a class of its own names."""
+    path = one[0] if isinstance(one, tuple | list) else one
+    return path if isinstance(path, str) else str(path.parameter_name)

@@ -19,6 +19,7 @@ from django.urls import reverse
 from idempotency.admin import audit
 from idempotency.admin.acting import REPEATED, attempt, back, require
 from idempotency.admin.actions import Action
+from idempotency.admin.base import query_of
 from idempotency.admin.detail import Look, glance
 from idempotency.admin.forms import ActionForm
 from idempotency.admin.known import note
@@ -83,7 +84,7 @@ class BulkPages:
         raise NotImplementedError
 
     def _list(self, request: HttpRequest) -> str:
-        query = request.GET.urlencode()
+        query = query_of(request)
         name = f"admin:{self.opts.app_label}_{self.opts.model_name}_changelist"
         return reverse(name, current_app=self.admin_site.name) + (f"?{query}" if query else "")
 
@@ -98,7 +99,7 @@ def _preview(action: Action, keys: QuerySet[Key]) -> Preview:
 
 def _perform(request: HttpRequest, action: Action, preview: Preview, form: ActionForm) -> None:
     actor, reason = request.user.get_username(), form.cleaned_data["reason"]
-    detail = {"rows": len(preview.eligible), "list": request.GET.urlencode()}
+    detail = {"rows": len(preview.eligible), "list": query_of(request)}
     if not audit.begin(
         form=form.cleaned_data["form"],
         kind=f"staff-{action.name}-many",

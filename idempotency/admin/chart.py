@@ -7,9 +7,10 @@ stands for the rest: the bar is an estimate and says so.
 
 import uuid
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 from django.db import connections
+from django.utils import timezone
 
 from idempotency.admin.filters import first_id
 from idempotency.admin.moments import local_time
@@ -98,6 +99,9 @@ ORDER BY slot.n
 
 def _hours(now: datetime) -> list[Hour]:
     first = local_time(now).replace(minute=0, second=0, microsecond=0)
+    if timezone.is_aware(first):
+        # By the clock on the wall a day of a change of time has an hour twice or not at all.
+        first = first.astimezone(UTC)
     first -= timedelta(hours=HOURS - 1)
     starts = [first + number * _SLOT for number in range(HOURS * _SLOTS)]
     low, high = [first_id(at) for at in starts], [first_id(at + _SLOT) for at in starts]

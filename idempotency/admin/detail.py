@@ -104,6 +104,11 @@ class Look:
         return str(error.get("code", "")) if isinstance(error, dict) else stored_problem(self.key)
 
     @property
+    def is_open_matter(self) -> bool:
+        """Whether somebody may have to do something about it."""
+        return self.advice.tone in ("warn", "bad")
+
+    @property
     def sought(self) -> str:
         """By what a person finds the calls of the key at the other side, as far as the ledger was told."""
         names = [self.key.reference, *(call.step.subject for call in self.calls)]
@@ -190,7 +195,10 @@ def _facts(seen: Look) -> list[tuple[str, str]]:
         ("Scope", key.scope),
         ("Operation", key.operation),
         ("operation_ref", str(key.pk)),
-        ("Gateway reference", ", ".join(c.step.reference for c in seen.calls if c.step.reference)),
+        (
+            "Gateway reference",
+            mask(", ".join(c.step.reference for c in seen.calls if c.step.reference)),
+        ),
         ("Answer", _answer(key)),
         ("Look-ups so far", str(key.lookups or "")),
         ("Deferred work", f"{work.name}, {work.pk}" if work else ""),

@@ -21,7 +21,7 @@ from idempotency.admin.acting import Offer, allowed, applicable, back, perform, 
 from idempotency.admin.actions import ACTIONS
 from idempotency.admin.advice import of_double
 from idempotency.admin.alarms import unhandled_of
-from idempotency.admin.base import ConsoleAdmin
+from idempotency.admin.base import ConsoleAdmin, query_of
 from idempotency.admin.bulk import BulkPages
 from idempotency.admin.cells import badge, headline, since, two_lines
 from idempotency.admin.detail import BODIES, Look, glance, look, page
@@ -122,7 +122,7 @@ class KeyAdmin(BulkPages, ConsoleAdmin):
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
         """Show the list, under a name that says what it lists, with what may be done to all of it."""
-        query = request.GET.urlencode()
+        query = query_of(request)
         tools = [self.to_overview()]
         if KeyState.chosen(request) in ("open", "unknown", "person") and allowed(
             request, ACTIONS["ask"]
@@ -183,13 +183,13 @@ class KeyAdmin(BulkPages, ConsoleAdmin):
         audit.record(
             kind="staff-export",
             actor=request.user.get_username(),
-            detail={"list": request.GET.urlencode()},
+            detail={"list": query_of(request)},
         )
         return as_csv(keys)
 
     def keys_of(self, request: HttpRequest) -> QuerySet[Any]:
         """Return the keys that the list with this address shows."""
-        return self.get_changelist_instance(request).get_queryset(request)
+        return self.rows_of(request)
 
     def _explained(self, request: HttpRequest, response: HttpResponse) -> HttpResponse:
         """Add what the host knows of the rows, and say first where one thing was done twice."""
@@ -220,8 +220,7 @@ class KeyAdmin(BulkPages, ConsoleAdmin):
         context["doubles"] = doubles_of(seen, context["related"])
         if context["doubles"] and seen.situation is Situation.COMPLETED:
             context["advice"] = of_double(seen.advice)
-        open_matter = seen.advice.tone in ("warn", "bad")
-        context["looks_only"] = open_matter and not any(
+        context["looks_only"] = seen.is_open_matter and not any(
             allowed(request, action) for action in ACTIONS.values()
         )
         context["alarms"] = [(event, title_of(event)) for event in unhandled_of(key.pk)]

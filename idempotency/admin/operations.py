@@ -15,7 +15,7 @@ from django.utils.safestring import SafeString
 from idempotency.admin import search
 from idempotency.admin.acting import allowed
 from idempotency.admin.actions import ACTIONS
-from idempotency.admin.base import ConsoleAdmin
+from idempotency.admin.base import ConsoleAdmin, query_of
 from idempotency.admin.bulk import BulkPages
 from idempotency.admin.cells import badge, headline, since
 from idempotency.admin.detail import BODIES, glance
@@ -102,7 +102,7 @@ class OperationAdmin(BulkPages, ConsoleAdmin):
     ) -> HttpResponse:
         """Show the list, with what may be done to all of it."""
         fitting = {"failed": ("retry",), "waiting": ("retry", "cancel")}
-        query = request.GET.urlencode()
+        query = query_of(request)
         tools = [self.to_overview()]
         for name in fitting.get(OperationState.chosen(request), ()):
             if allowed(request, ACTIONS[name]):
@@ -140,5 +140,5 @@ class OperationAdmin(BulkPages, ConsoleAdmin):
 
     def keys_of(self, request: HttpRequest) -> QuerySet[Any]:
         """Return the keys of the work that the list with this address shows."""
-        rows = self.get_changelist_instance(request).get_queryset(request)
+        rows = self.rows_of(request)
         return Key.objects.using(conf.DATABASE).filter(pk__in=rows.values("key_id")[:1_000])

@@ -33,7 +33,7 @@ class Double:
         """What to say and to do about it."""
         done = "; ".join(f"{one.subject}, {one.standing}" for one in self.looks)
         return (
-            f"Done {len(self.looks)} times for “{mask(self.reference)}”, under different keys: {done}. "
+            f"Done {len(self.looks)} times for “{self.reference}”, under different keys: {done}. "
             "If it was meant once, undo one of them, e.g. refund it."
         )
 
@@ -60,7 +60,7 @@ def doubles(looks: Iterable[Look]) -> list[Double]:
         if key.reference and one.situation in _DONE and one.known.counts:
             groups[tenant_of(key.scope), key.operation, key.reference].append(one)
     return [
-        Double(reference, tuple(sorted(found, key=lambda one: one.key.created_at)))
+        Double(mask(reference), tuple(sorted(found, key=lambda one: one.key.created_at)))
         for (_, _, reference), found in groups.items()
         if len({one.key.pk for one in found}) > 1
     ]

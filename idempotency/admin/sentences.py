@@ -69,7 +69,7 @@ def _settled(key: Key, found: _Settled, at: str, done: str) -> str:
             return f"{nothing}, settled at {at}; the same key may be tried again"
         case Situation.LATE_NEWS | Situation.DONE_TWICE | Situation.DONE_DIFFERENTLY:
             settled = "settled" if found is Situation.LATE_NEWS else "done"
-            why = key.needs_person_reason or CONTRADICTED[found].sentence
+            why = mask(key.needs_person_reason) or CONTRADICTED[found].sentence
             return f"{settled} at {at}, but: {why.rstrip('.')}"
         case _:
             assert_never(found)
@@ -95,7 +95,7 @@ def _unknown(key: Key, found: Situation, now: datetime) -> str:
     half = "half done" if key.unfinished else "unknown"
     line = f"{half} since {_at(key.unknown_since, now)}"
     if found in (Situation.NEEDS_PERSON, Situation.STUCK_HALFWAY):
-        why = key.needs_person_reason.rstrip(".")
+        why = mask(key.needs_person_reason).rstrip(".")
         line += f", needs a person ({why})" if why else ", needs a person"
     if key.next_lookup_at is None:
         return f"{line}; no look-up is planned"

@@ -96,7 +96,7 @@ def _of_key(key: Key, found: Situation, caller: str, revealed: bool) -> Iterator
     if key.unknown_since is not None:
         yield Line(key.unknown_since, "Outcome unknown from here on", tone="warn")
     if key.needs_person_since is not None:
-        why = _told({"why": key.needs_person_reason})
+        why = _told({"why": mask(key.needs_person_reason)})
         yield Line(key.needs_person_since, "A person is needed", tone="bad", facts=why)
     if key.settled_at is not None:
         without = key.status is None or key.deferred or key.settled_by == "message"
@@ -160,7 +160,7 @@ def _of_call(call: Call, revealed: bool) -> Iterator[Line]:
             step.applied_at,
             f"Proof that the other side accepted {name}",
             tone="good",
-            facts=_told({"gateway reference": step.reference}),
+            facts=_told({"gateway reference": mask(step.reference)}),
         )
 
 

@@ -36,6 +36,9 @@ _STRING_ITEM = re.compile(
 _ESCAPE = re.compile(r'\\(["\\])')
 _DISPLAY_STRING = re.compile(r'=%"([^"]*)"')
 _BARE = re.compile(r"[\x21\x23-\x2b\x2d-\x5b\x5d-\x7e]+")
+_ACTING = re.compile(
+    r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
+)
 # As written on a card, 4-4-4-4 or 4-6-5, or without gaps.
 _CARD = re.compile(
     r"(?<![0-9])(?:[0-9]{13,19}"
@@ -90,9 +93,13 @@ def mint() -> str:
     return str(uuid.uuid4())
 
 
-def mask(key: str) -> str:
-    """Return the key for logs and screens: of a card number only the last four digits are left."""
-    return _CARD.sub(lambda found: _masked(found[0]), key)
+def mask(text: str) -> str:
+    """Return a key, or other text from outside, for logs and screens.
+
+    Of a card number only the last four digits are left. U+FFFD stands for what would act on the screen: a terminal's
+    control characters, those that turn the direction of the text around them, and half a pair, which cannot be written.
+    """
+    return _CARD.sub(lambda found: _masked(found[0]), _ACTING.sub("\ufffd", text))
 
 
 def _is_utf8(parameters: str) -> bool:

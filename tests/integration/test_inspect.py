@@ -16,7 +16,7 @@ from rest_framework.views import APIView
 from idempotency.checks.walk import bare_handlers
 from idempotency.decorators import idempotent
 from idempotency.ledger.writing import key_hash
-from tests.support.factories import make_key, make_step, make_variety
+from tests.support.factories import make_key, make_rarities, make_step, make_variety
 
 pytestmark = pytest.mark.django_db
 
@@ -72,11 +72,19 @@ def test_an_unknown_name_is_an_error() -> None:
 
 
 def test_stuck_are_those_that_somebody_may_have_to_see() -> None:
-    keys = make_variety()
+    keys = make_variety() | make_rarities()
     found = {one["operation_ref"]: one["situation"] for one in as_json("--stuck")}
-    stuck = ("unknown", "person", "unfinished", "lapsed", "late", "overdue")
+    stuck = (
+        *("unknown", "person", "unfinished", "lapsed", "late", "overdue"),
+        *("stuck-halfway", "done-twice", "done-differently"),
+    )
     assert set(found) == {str(keys[name].pk) for name in stuck}
-    assert "6 key(s)" in inspect("--stuck")
+    assert "9 key(s)" in inspect("--stuck")
+
+
+def test_what_a_caller_wrote_does_nothing_to_the_terminal() -> None:
+    make_key(reference="881", summary="order \x1b[2J881", request_id="\x1b]52;c;aGk=\x07")
+    assert not set("\x1b\x07") & set(inspect("881"))
 
 
 def test_routes_that_honour_no_key_are_listed() -> None:

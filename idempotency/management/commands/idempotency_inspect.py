@@ -9,22 +9,11 @@ from django.core.management.base import CommandError
 
 from idempotency.admin import detail, search
 from idempotency.admin.detail import Look
-from idempotency.admin.situations import Situation
 from idempotency.checks import walk
 from idempotency.ledger.writing import key_hash
 from idempotency.management.base import DatabaseCommand
 
 _MOST = 200
-_STUCK = frozenset(
-    {
-        Situation.LATE_NEWS,
-        Situation.NEEDS_PERSON,
-        Situation.UNFINISHED,
-        Situation.UNKNOWN,
-        Situation.LAPSED,
-        Situation.OVERDUE,
-    }
-)
 
 
 class Command(DatabaseCommand):
@@ -86,7 +75,7 @@ class Command(DatabaseCommand):
     # -- what is stuck -----------------------------------------------------------------------------------------------
 
     def _stuck(self) -> None:
-        stuck = [s for s in detail.glances(search.open_keys()) if s.situation in _STUCK]
+        stuck = [s for s in detail.glances(search.open_keys()) if s.is_open_matter]
         if self._as_json:
             self._print_json([_line(seen) for seen in stuck])
             return

@@ -1,20 +1,23 @@
 """Every page renders for every kind of key, says the right thing, and asks the database a bounded number of times."""
 
 import html
-from datetime import timedelta
-from typing import Any
+from collections.abc import Iterable
+from datetime import UTC, datetime, timedelta
+from typing import Any, cast
 
 import pytest
 from django.db import connection
+from django.http.response import HttpResponseBase
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
 
 from idempotency.admin.advice import ADVICE
+from idempotency.admin.chart import last_day
 from idempotency.admin.situations import Situation
 from idempotency.models import Key
 from idempotency.operations import heartbeat
-from idempotency.types import State
+from idempotency.types import Ending, State
 from tests.integration.admin.conftest import Login
 from tests.support.factories import (
     ago,
@@ -245,3 +248,76 @@ def test_the_overview_says_what_is_late(login: Login, settings: Any) -> None:
     assert ">2</b>" in page.replace(" ", "").replace("\n", "")
     # No beat has ever succeeded in this database.
     assert page.count(">late<") == len(heartbeat.watched())
+
+
+# -- what others wrote -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("body", [b'{"\\ud800": 1}', b'{"status": "\\ud800"}', b'"\\ud83d"'])
+def test_half_a_pair_in_a_body_does_not_hide_the_key(login: Login, body: bytes) -> None:
+    key, client = make_key(state=State.COMPLETED, body=body), login("operations")
+    assert client.get(detail_of(key)).status_code == 200
+    assert client.post(f"{detail_of(key).removesuffix('change/')}values/").status_code == 200
+
+
+def test_what_a_caller_wrote_does_not_turn_the_line_around(login: Login) -> None:
+    turned = "881\u202e"
+    key = make_key(
+        state=State.UNKNOWN, reference=turned, summary=f"Order {turned}", request_id=turned
+    )
+    make_step(key, ending=Ending.APPLIED, reference=turned)
+    client = login("support")
+    for address in (detail_of(key), KEYS, OVERVIEW):
+        assert "\u202e" not in client.get(address).content.decode(), address
+
+
+def test_a_card_number_for_which_two_keys_did_the_same_is_masked(login: Login) -> None:
+    first, _ = (make_key(state=State.COMPLETED, reference="4242424242424242") for _ in range(2))
+    page = login("support").get(detail_of(first)).content.decode()
+    assert "Done 2 times for “************4242”" in page
+    assert "4242424242424242" not in page
+
+
+# -- addresses that somebody made up or kept too long ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("model", "column"),
+    [
+        ("key", "body__contains"),
+        ("key", "evidence__note__startswith"),
+        ("key", "key__icontains"),
+        ("operation", "input__payment"),
+        ("operation", "key__body__contains"),
+        ("event", "detail__note__startswith"),
+    ],
+)
+def test_no_address_asks_for_what_the_page_hides(login: Login, model: str, column: str) -> None:
+    address = reverse(f"admin:idempotency_{model}_changelist")
+    assert login("support").get(address, {column: "7"}).status_code == 400
+
+
+@pytest.mark.parametrize("name", ["export/", "many/ask/"])
+def test_the_page_of_a_list_that_became_shorter_does_not_matter(login: Login, name: str) -> None:
+    for _ in range(60):
+        make_key(state=State.UNKNOWN)
+    page: HttpResponseBase = login("operations").get(f"{KEYS}{name}?state=unknown&p=9")
+    assert page.status_code == 200
+    assert b"Charge of 12.00 UAH" in b"".join(cast("Iterable[bytes]", page))
+
+
+# -- the chart ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("day", [(2026, 3, 29), (2026, 10, 25), (2026, 7, 1)])
+def test_each_key_is_one_in_the_chart_on_a_day_of_a_change_of_time(
+    settings: Any, day: tuple[int, int, int]
+) -> None:
+    settings.TIME_ZONE = "Europe/Kyiv"
+    now = datetime(*day, 12, 30, tzinfo=UTC)
+    for quarters in range(80):
+        make_key(state=State.COMPLETED, at=now - timedelta(minutes=15 * quarters))
+    chart = last_day(now=now)
+    assert sum(hour.total for hour in chart.hours) == 80
+    assert max(hour.total for hour in chart.hours) == 4

@@ -185,3 +185,15 @@ def test_a_minted_key_is_a_valid_key_and_never_the_same() -> None:
 def test_what_looks_like_a_card_number_is_masked_where_keys_are_shown(key: str, shown: str) -> None:
     """B8."""
     assert mask(key) == shown
+
+
+@pytest.mark.parametrize(
+    "character", ["\x1b", "\x00", "\x9b", "\u202e", "\u2066", "\ud800"], ids=ascii
+)
+def test_what_would_act_on_a_screen_is_not_put_there(character: str) -> None:
+    assert mask(f"order {character}881") == "order \ufffd881"
+
+
+def test_lines_and_letters_of_any_script_stay() -> None:
+    text = "рахунок 5\tשקל\r\n🙂"
+    assert mask(text) == text
