@@ -7,7 +7,6 @@ from django.db import connections, router
 from pytest_django import DjangoDbBlocker
 
 from idempotency import testing
-from idempotency.models import Event
 
 
 @pytest.fixture(scope="session")
@@ -16,7 +15,7 @@ def django_db_setup(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -
     with django_db_blocker.unblock():
         for connection in connections.all():
             # Without a router the tables are in every database.
-            if router.allow_migrate_model(connection.alias, Event):
+            if router.allow_migrate(connection.alias, "idempotency"):
                 testing.allow_truncation(connection)
 
 

@@ -7,7 +7,6 @@ from django.db import connections, router
 from django.db.models.signals import post_migrate
 from django.test.runner import DiscoverRunner
 
-from idempotency.models import Event
 from idempotency.testing.database import allow_truncation
 
 
@@ -27,5 +26,5 @@ class Runner(DiscoverRunner):
 
 def _made(*, using: str, **_: Any) -> None:
     # Without a router the tables are in every database.
-    if router.allow_migrate_model(using, Event):
+    if router.allow_migrate(using, "idempotency"):
         allow_truncation(connections[using])
