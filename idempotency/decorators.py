@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, assert_never, cast
 
 from django.db import Error, connections
-from django.http import Http404, HttpRequest
+from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 from rest_framework.exceptions import APIException
 from rest_framework.request import Request
@@ -270,7 +270,7 @@ class _Exchange:
             # A key that is free by now was claimed, which is undone in the end: this request has had its run.
             if isinstance(found, values.Replay):
                 # Before the transaction ends: a host's get_queryset() may lock rows, as it does for the handler.
-                self._require_still_allowed()
+                repeats.require_allowed(self._view, self._request, self._config.replay_check)
             self._phases.leave()
         told = told_of(found)
         telemetry.emit(telemetry.KeyMet(self._identity.operation, told.word, told.key_id))
@@ -280,23 +280,6 @@ class _Exchange:
             asked = self._request.headers.get("X-Request-Id", "")
             repeats.note_replay(told.answer, key_id=found.found.id, request_id=asked)
         return told.answer
-
-    def _require_still_allowed(self) -> None:
-        """Refuse a replay to a caller who would be refused today (R1)."""
-        if self._config.replay_check is not None:
-            self._config.replay_check(self._view, self._request)
-            return
-        lookup = getattr(self._view, "lookup_url_kwarg", None) or getattr(
-            self._view, "lookup_field", None
-        )
-        get_object = getattr(self._view, "get_object", None)
-        if lookup not in self._view.kwargs or get_object is None:
-            return
-        try:
-            get_object()
-        except Http404:
-            # The object is gone; that the key is this caller's own was decided by the scope.
-            return
 
 
 _POLL = 0.05

@@ -1,16 +1,37 @@
-"""That a caller came again is put on record for people: refused repeats, and replays where the host wants it."""
+"""A caller came again: whether they may still see the answer, and what of it is put on record for people."""
 
 import uuid
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from django.db import Error, connections
+from django.http import Http404, HttpRequest
 from django.http.response import HttpResponseBase
+from rest_framework.request import Request
 
+from idempotency.answers import AnyView
 from idempotency.clock import SYSTEM
 from idempotency.conf import conf
 from idempotency.ledger import history, values
 from idempotency.ledger.phases import Phases, phase
+
+
+def require_allowed(
+    view: AnyView, request: Request | HttpRequest, check: Callable[[Any, Any], None] | None
+) -> None:
+    """Refuse a replay to a caller who would be refused today (R1)."""
+    if check is not None:
+        check(view, request)
+        return
+    lookup = getattr(view, "lookup_url_kwarg", None) or getattr(view, "lookup_field", None)
+    get_object = getattr(view, "get_object", None)
+    if lookup not in view.kwargs or get_object is None:
+        return
+    try:
+        get_object()
+    except Http404:
+        # The object is gone; that the key is this caller's own was decided by the scope.
+        return
 
 
 def note_refusal(found: values.Reused | values.StillUnknown, *, phases: Phases) -> None:
