@@ -8,16 +8,19 @@ from django.db import Error, connections
 from django.http import Http404, HttpRequest
 from django.http.response import HttpResponseBase
 from rest_framework.request import Request
+from rest_framework.views import APIView
 
-from idempotency.answers import AnyView
 from idempotency.clock import SYSTEM
 from idempotency.conf import conf
+from idempotency.http.plain import PlainView
 from idempotency.ledger import history, values
 from idempotency.ledger.phases import Phases, phase
 
 
 def require_allowed(
-    view: AnyView, request: Request | HttpRequest, check: Callable[[Any, Any], None] | None
+    view: APIView | PlainView,
+    request: Request | HttpRequest,
+    check: Callable[[Any, Any], None] | None,
 ) -> None:
     """Refuse a replay to a caller who would be refused today (R1)."""
     if check is not None:
