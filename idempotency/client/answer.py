@@ -9,7 +9,7 @@ from typing import Any, Self
 from idempotency.exceptions import CallUnknown
 from idempotency.resilience.retryafter import parse_retry_after
 
-_WITHOUT_BODY = (204, 205)
+WITHOUT_BODY = (204, 205)
 KEPT_HEADERS = ("content-type", "location", "retry-after", "idempotent-replayed", "link", "etag")
 
 
@@ -64,7 +64,7 @@ class Answer:
         kind = self.headers.get("content-type", "").partition(";")[0].strip().lower()
         # JSON was asked for: a page of HTML is broken, too.
         is_json = kind in ("application/json", "text/html") or kind.endswith("+json")
-        if is_json and self.status not in _WITHOUT_BODY:
+        if is_json and self.status not in WITHOUT_BODY:
             json.loads(self.body)
 
     def wait(self, *, now: float) -> float | None:

@@ -33,7 +33,8 @@ class Client:
         base_url: the server's address. Nothing is sent to any other.
         store: where intents are kept; `SqliteIntents` survives a restart.
         http: a `requests.Session` or a `Client` of httpx or httpx2, with the credentials in its headers; by default
-            one that keeps deadlines to the letter, from the extra `http`. It must not retry by itself.
+            one that keeps deadlines to the letter, from the extra `http`; the others bound each read, so that an answer
+            which drips outlives them. It must not retry by itself.
         policy: attempts, pauses and times of one series.
         deadline: seconds for one call, with all its attempts and waits.
         key_memory: seconds for which the server surely knows a key; nothing is sent under an older one.

@@ -7,7 +7,7 @@ import os
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
-from idempotency.client.answer import Answer
+from idempotency.client.answer import WITHOUT_BODY, Answer
 from idempotency.exceptions import Misuse
 from idempotency.resilience.signs import package_of
 
@@ -66,11 +66,23 @@ def _by_requests(session: Any) -> Send:
     def send(
         method: str, url: str, headers: Mapping[str, str], body: bytes | None, timeout: float
     ) -> Any:
-        return session.request(
+        response = session.request(
             method, url, headers=headers, data=body, timeout=timeout, allow_redirects=False
         )
+        _require_whole_head(response)
+        return response
 
     return send
+
+
+def _require_whole_head(response: Any) -> None:
+    """Refuse an answer that breaks off in its head, which Python's `http.client` takes for the end of the head.
+
+    Raises: EOFError.
+    """
+    says = {"content-length", "transfer-encoding"} & {name.lower() for name in response.headers}
+    if not (response.content or says or response.status_code in WITHOUT_BODY):
+        raise EOFError("The answer has no body, and does not say so: it broke off.")
 
 
 def _by_httpx(client: Any) -> Send:

@@ -70,6 +70,45 @@ def test_what_is_cut_or_no_answer_of_the_server_is_asked_for_again(
     assert len(keys(server)) == 2
 
 
+def raw(answer: bytes) -> Line:
+    """Return a line that sends these bytes, and ends."""
+
+    def send(exchange: Exchange) -> None:
+        if exchange.read_request():
+            exchange.socket.sendall(answer)
+
+    return send
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        raw(b"HTTP/1.1 201 Created\r\n"),
+        raw(b"HTTP/1.1 201 Created\r\nContent-Type: app"),
+        raw(b"HTTP/1.1 402 Payment Required\r\nServer: x\r\n"),
+        raw(b"HTTP/1.1 201 Created\r\nContent-Length: 9\r\nContent-Length: 4\r\n\r\n{}"),
+        raw(b"HTTP/1.1 201 Created\r\nContent-Length: 9\r\n\r\n{}"),
+        raw(b"HTTP/1.1 201 Created\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n"),
+    ],
+)
+def test_an_answer_that_breaks_off_or_contradicts_itself_is_asked_for_again(
+    make: Make, broken: Line
+) -> None:
+    """Whatever the library makes of it: a head that ends early, an error that is named like one of the request's."""
+    with serving(Script(broken, DONE)) as server:
+        assert pay(make(server)).json() == {"id": "p1"}
+    assert len(set(keys(server))) == 1
+    assert len(keys(server)) == 2
+
+
+@pytest.mark.parametrize(
+    "length", [b"Content-Length: 0\r\n\r\n", b"Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n"]
+)
+def test_an_answer_that_says_that_it_is_empty_is_whole(make: Make, length: bytes) -> None:
+    with serving(Script(raw(b"HTTP/1.1 201 Created\r\n" + length))) as server:
+        assert pay(make(server)).status == 201
+
+
 def test_what_is_never_whole_is_not_known(make: Make) -> None:
     with serving(Script(ended_by_the_connection(201, "application/json", b"[" * 200_000))) as it:
         caller = make(it)

@@ -220,6 +220,7 @@ NO_FACT: list[tuple[str, BaseException, Outcome, bool]] = [
         for why in (OSError(113, "no"), OSError(101, "no"), ConnectionRefusedError(111, "no"))
     ],
     ("requests chunked", requests.exceptions.ChunkedEncodingError(), AMBIGUOUS, True),
+    ("requests two lengths", requests.exceptions.InvalidHeader("no"), AMBIGUOUS, True),
     ("unparsable body", json.JSONDecodeError("no", "<html>", 0), AMBIGUOUS, True),
     ("requests unparsable", requests.exceptions.JSONDecodeError("no", "<", 0), AMBIGUOUS, True),
     # HTTP answers
