@@ -237,7 +237,8 @@ def _problems(value: dict[str, Any]) -> Iterator[CheckMessage]:
     if not _leads_to_a_page(f"{base}key-missing/"):
         yield Warning(
             f"PROBLEM_BASE is {base!r}, but no page answers there.",
-            hint='Add path("", include("idempotency.urls")) to the URL conf, or set PROBLEM_BASE.',
+            hint='Add path("", include("idempotency.urls")) to the URL conf, or set PROBLEM_BASE; it begins with '
+            "FORCE_SCRIPT_NAME, where there is one.",
             id="idempotency.W004",
         )
     elif not _is_there("idempotency/problem.html"):
@@ -256,9 +257,11 @@ def _is_there(template: str) -> bool:
     return True
 
 
-def _leads_to_a_page(path: str) -> bool:
+def _leads_to_a_page(address: str) -> bool:
+    # What the server puts before every path is not in the URL conf.
+    prefix = (settings.FORCE_SCRIPT_NAME or "").rstrip("/")
     try:
-        resolve(path)
+        resolve(address.removeprefix(prefix))
     except Resolver404:
         return False
-    return True
+    return address.startswith(f"{prefix}/")

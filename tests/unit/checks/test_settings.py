@@ -62,6 +62,13 @@ def test_a_wrong_setting_is_reported_once(values: dict[str, Any], found: list[st
 HALF_A_PROBLEM = {"out-of-stock": {"status": 409}}
 
 
+@override_settings(FORCE_SCRIPT_NAME="/shop/")
+def test_the_pages_are_looked_for_below_the_hosts_prefix() -> None:
+    """A type that leads to `/problems/` would leave the host."""
+    assert settings_ids() == ["W004"]
+    assert settings_ids(PROBLEM_BASE="/shop/problems/") == []
+
+
 @override_settings(TEMPLATES=[])
 def test_pages_without_a_template_are_reported() -> None:
     assert settings_ids() == ["W006"]
