@@ -60,6 +60,15 @@ _DECISIONS = {
     "settled": "It is settled already.",
     "under-way": "It is under way: there is nothing to ask about yet.",
 }
+# Deferred work of which one run is decided, and the work is not.
+_GOES_ON = {
+    "applied": "The other side has accepted a part of it. The work goes on with the rest by itself.",
+    "not-applied": "It has not happened so far. The work waits for its next run, which comes by itself.",
+}
+_SO_FAR = (
+    "It has not happened so far, and the key is free. A send of it can still arrive at the other side, so it is "
+    "watched: if it happens after all, an alarm is raised."
+)
 _NO_VERDICT = frozenset(
     {"not-yet", "pending", "unreachable", "needs-person", "unfinished", "moved", "under-way"}
 )
@@ -72,6 +81,10 @@ def _ask(id: uuid.UUID, actor: str, reason: str, evidence: Mapping[str, Any]) ->
 def told(report: reconciliation.Report) -> Done:
     """Return a report in words."""
     text = _DECISIONS.get(report.decision, report.decision)
+    if report.state is State.IN_PROGRESS:
+        text = _GOES_ON.get(report.decision, text)
+    elif report.watched:
+        text = _SO_FAR
     return Done(f"{text} {mask(report.detail)}".strip(), good=report.decision not in _NO_VERDICT)
 
 

@@ -49,9 +49,12 @@ def settle(seen: Snapshot, findings: Findings, resolver: Resolver | None, *, by:
             tolerated=findings.tolerated,
             settlement=Settlement(by=by, evidence=evidence),
         )
+        if state is None:
+            return Report(seen.id, "moved", seen.state)
         if state is State.UNKNOWN:
-            # A step may be proven; the work as a whole is not.
-            return Report(seen.id, "unfinished", state, _standing(findings))
+            # A step may be proven; the work as a whole is not. Of what nothing is proven nothing is said to be done.
+            undone = "unfinished" if Applied in kinds else "needs-person"
+            return Report(seen.id, undone, state, _standing(findings))
         return Report(seen.id, decision, state)
     if decision == "not-applied":
         return _release(seen, version, findings, resolver, Settlement(by=by, evidence=evidence))
@@ -83,14 +86,16 @@ def _release(
         ):
             phases.roll_back()
             return Report(seen.id, "moved", seen.state)
-        lookups.watch(connection=phases.connection, key_id=seen.id, after=conf.RECONCILE_EVERY)
+        watched = lookups.watch(
+            connection=phases.connection, key_id=seen.id, after=conf.RECONCILE_EVERY
+        )
         if resolver is not None:
             resolver.ended(claim=claim, state=State.RELEASED, error=None)
         phases.commit()
     finally:
         if phases.is_open:
             phases.roll_back()
-    return Report(seen.id, "not-applied", State.RELEASED)
+    return Report(seen.id, "not-applied", State.RELEASED, watched=watched)
 
 
 def _finish(

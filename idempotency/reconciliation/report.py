@@ -17,6 +17,8 @@ class Report:
     `under-way`, `unfinished` (some steps happened, others did not, and the work is not done)."""
     state: State | None
     detail: str = ""
+    watched: bool = False
+    """A send of it may still arrive: what did not happen may happen yet."""
 
 
 class Refused(IdempotencyError):

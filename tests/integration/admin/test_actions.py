@@ -12,8 +12,10 @@ from django.test import Client
 from django.urls import reverse
 from rest_framework.test import APIClient
 
+from idempotency.admin.actions import told
 from idempotency.exceptions import CallFailed
 from idempotency.models import Event, Key, Sender
+from idempotency.reconciliation import Report
 from idempotency.types import Pending, State
 from tests.integration.admin.conftest import Login
 from tests.support.factories import (
@@ -87,6 +89,41 @@ def test_no_verdict_leaves_the_key_and_says_so(login: Login, answer: Any, word: 
     assert word in page
     key.refresh_from_db()
     assert key.state == State.UNKNOWN
+
+
+def sender_without_word(key: Key) -> None:
+    """Make its sender one of a machine that is gone: it may be paused, and go on."""
+    Sender.objects.filter(step__key=key).update(
+        ending=None, ended_at=None, host="far", boot_id="", send_before=ago(hours=1)
+    )
+
+
+@pytest.mark.parametrize("action", ["ask", "settle"])
+def test_of_what_can_still_arrive_nobody_is_told_that_it_did_not_happen(
+    login: Login, action: str
+) -> None:
+    key = unknown_charge("lose")
+    Key.objects.update(lookups=1)
+    sender_without_word(key)
+    more = {"happened": "no", "seen_where": "their dashboard"} if action == "settle" else {}
+    page = send(login("operations"), address_of(key, action), **more).content.decode()
+    key.refresh_from_db()
+    assert (key.state, key.watched) == (State.RELEASED, True)
+    assert "It has not happened so far" in page
+    assert "did not happen. Nothing was charged" not in page
+
+
+@pytest.mark.parametrize(
+    ("decision", "state", "said"),
+    [
+        ("not-applied", State.IN_PROGRESS, "It has not happened so far. The work waits"),
+        ("applied", State.IN_PROGRESS, "accepted a part of it. The work goes on"),
+        ("not-applied", State.RELEASED, "It did not happen."),
+        ("applied", State.COMPLETED, "The key is settled"),
+    ],
+)
+def test_what_goes_on_is_not_said_to_be_over(decision: str, state: State, said: str) -> None:
+    assert said in told(Report(uuid.uuid4(), decision, state)).text
 
 
 def test_a_reason_is_mandatory(login: Login) -> None:
