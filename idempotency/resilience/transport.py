@@ -75,8 +75,8 @@ def http_client(
     )
 
 
-class _Transport(httpx2.HTTPTransport):
-    """httpx2's own transport, over a network that knows the attempt."""
+class _Transport(httpx2.BaseTransport):
+    """httpx2's own transport, over a network that knows the attempt; each process has one of its own."""
 
     def __init__(
         self,
@@ -86,19 +86,25 @@ class _Transport(httpx2.HTTPTransport):
         admits: Callable[[str], bool] | None,
     ) -> None:
         self._limits, self._verify, self._admits = limits, verify, admits
-        self._open()
+        self._pid, self._own = os.getpid(), self._opened()
 
-    def _open(self) -> None:
-        super().__init__(verify=self._verify, limits=self._limits, retries=0, trust_env=False)
+    def _opened(self) -> httpx2.HTTPTransport:
+        opened = httpx2.HTTPTransport(
+            verify=self._verify, limits=self._limits, retries=0, trust_env=False
+        )
         # The pool takes a network backend, the transport does not pass one on: a private
         # attribute, so a test holds that requests really go through it.
-        self._pool._network_backend = _Network(self._admits)  # noqa: SLF001
-        self._pid = os.getpid()
+        opened._pool._network_backend = _Network(self._admits)  # noqa: SLF001
+        return opened
+
+    def close(self) -> None:
+        self._own.close()
 
     def handle_request(self, request: httpx2.Request) -> httpx2.Response:
         if self._pid != os.getpid():
-            # The connections are those of the process that was forked: it would read our answers, and we its.
-            self._open()
+            # The connections are those of the process that was forked: it would read our answers,
+            # and we its. Whole before another thread can see it: else it would admit any address.
+            self._own, self._pid = self._opened(), os.getpid()
         attempt = current_attempt()
         if attempt is not None:
             if attempt.bytes_may_have_left is None:
@@ -108,7 +114,7 @@ class _Transport(httpx2.HTTPTransport):
             timeouts = request.extensions.get("timeout", {})
             # Waiting for a connection of the pool is no socket operation: it is limited here.
             request.extensions["timeout"] = timeouts | {"pool": _left(timeouts.get("pool"))}
-        return super().handle_request(request)
+        return self._own.handle_request(request)
 
 
 def _left(timeout: float | None) -> float | None:
