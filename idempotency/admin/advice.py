@@ -225,6 +225,20 @@ def of_unkept(advice: Advice) -> Advice:
     )
 
 
+def of_accepted(advice: Advice) -> Advice:
+    """Return the advice for a key that was answered with a refusal after a call of it was accepted."""
+    return replace(
+        advice,
+        tone="warn",
+        meaning="It was answered with a refusal, after the other side had accepted a call of it: the timeline says "
+        "which. Repeats get the same refusal.",
+        caller="It was refused in the end, and a part of it may have been done before. We tell you what became of it; "
+        "please do not send it again until then.",
+        action="Read in the timeline which call was accepted. Where it moved money, have it undone at the other side, "
+        "or finish it. Where it only asked for something, there is nothing to do.",
+    )
+
+
 def of_watched(advice: Advice) -> Advice:
     """Return the advice for a key that is settled while one of its sends may still arrive."""
     return replace(

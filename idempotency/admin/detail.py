@@ -9,9 +9,11 @@ from typing import Any
 from django.db.models import QuerySet
 
 from idempotency.admin import sentences
+from idempotency.admin.accepted import accepted
 from idempotency.admin.advice import (
     ADVICE,
     Advice,
+    of_accepted,
     of_seen_to,
     of_undecided,
     of_undone,
@@ -48,6 +50,8 @@ class Look:
     now: datetime
     situation: Situation
     known: Known = NOTHING
+    accepted: bool = False
+    """The answer is a refusal, and a call of it was accepted all the same."""
 
     @property
     def advice(self) -> Advice:
@@ -61,9 +65,16 @@ class Look:
             return of_undone(advice)
         if done and self._is_unkept:
             return of_unkept(advice)
+        if self._is_half_refused:
+            return of_accepted(advice)
         if self.key.watched and self.situation in (Situation.RELEASED, Situation.REFUSED):
             return of_watched(advice)
         return advice
+
+    @property
+    def _is_half_refused(self) -> bool:
+        # What came to nothing at the other side afterwards, as the host knows, is refused and no more.
+        return self.accepted and self.situation is Situation.REFUSED and not self.known.undone
 
     @property
     def _is_unkept(self) -> bool:
@@ -82,7 +93,9 @@ class Look:
     def standing(self) -> str:
         """The line without what the key is about."""
         done = "taken on" if self.known.undecided else "settled" if self.known.undone else "done"
-        said = sentences.standing(self.key, self.situation, now=self.now, done=done)
+        said = sentences.standing(
+            self.key, self.situation, now=self.now, done=done, accepted=self._is_half_refused
+        )
         return f"{said}; {self.known.since}" if self.known.since else said
 
     @property
@@ -131,7 +144,7 @@ def look(key: Key) -> Look:
     ours = news([key]).get(key.pk)
     found = situation(key, now=now, error=work.error if work else None, news=ours)
     hosts = known([key]).get(key.pk, NOTHING)
-    return Look(key, work, calls_of(key), now, found, hosts)
+    return Look(key, work, calls_of(key), now, found, hosts, key.pk in accepted([key]))
 
 
 def looks(ids: Iterable[uuid.UUID]) -> list[Look]:
@@ -154,9 +167,9 @@ def glance(key: Key) -> Look:
     """Return how a key stands, from a row that was read with its deferred work: enough to decide what may be done."""
     work = key.work if key.deferred and hasattr(key, "work") else None
     now = moment.counted()
-    hosts, ours = noted(key)
+    hosts, ours, is_accepted = noted(key)
     found = situation(key, now=now, error=work.error if work else None, news=ours)
-    return Look(key, work, [], now, found, hosts)
+    return Look(key, work, [], now, found, hosts, is_accepted)
 
 
 def page(seen: Look, *, revealed: bool = False) -> dict[str, Any]:

@@ -4,6 +4,7 @@ import logging
 import uuid
 from collections.abc import Iterable, Mapping
 
+from idempotency.admin.accepted import accepted
 from idempotency.admin.news import news
 from idempotency.conf import conf
 from idempotency.models import Key
@@ -30,12 +31,12 @@ def known(keys: Iterable[Key]) -> Mapping[uuid.UUID, Known]:
 def note(keys: Iterable[Key]) -> None:
     """Leave with each row of a list what is known of it beside the row, for the list's columns."""
     rows = list(keys)
-    hosts, ours = known(rows), news(rows)
+    hosts, ours, theirs = known(rows), news(rows), accepted(rows)
     for key in rows:
-        vars(key)["known"] = hosts.get(key.pk, NOTHING), ours.get(key.pk)
+        vars(key)["known"] = hosts.get(key.pk, NOTHING), ours.get(key.pk), key.pk in theirs
 
 
-def noted(key: Key) -> tuple[Known, News | None]:
+def noted(key: Key) -> tuple[Known, News | None, bool]:
     """Return what was left with a row, if anything: what the host knows, and what the other side said against it."""
-    left: tuple[Known, News | None] = vars(key).get("known", (NOTHING, None))
+    left: tuple[Known, News | None, bool] = vars(key).get("known", (NOTHING, None, False))
     return left

@@ -16,11 +16,14 @@ def subject(key: Key) -> str:
     return f"{key.operation} for {mask(key.reference)}" if key.reference else key.operation
 
 
-def standing(key: Key, found: Situation, *, now: datetime, done: str = "done") -> str:
+def standing(
+    key: Key, found: Situation, *, now: datetime, done: str = "done", accepted: bool = False
+) -> str:
     """Return how it stands, without what it is.
 
     Args:
         done: what is said of a completed key: the other side may not have decided yet, or have refused it since.
+        accepted: whether a call of a refused key was accepted before.
     """
     match found:
         case (
@@ -35,7 +38,7 @@ def standing(key: Key, found: Situation, *, now: datetime, done: str = "done") -
         case Situation.WAITING | Situation.OVERDUE:
             return _due(key, found, now)
         case _:
-            return _settled(key, found, _at(key.settled_at, now), done)
+            return _settled(key, found, _at(key.settled_at, now), done, accepted=accepted)
 
 
 _Settled = Literal[
@@ -51,9 +54,11 @@ _Settled = Literal[
 ]
 
 
-def _settled(key: Key, found: _Settled, at: str, done: str) -> str:
+def _settled(key: Key, found: _Settled, at: str, done: str, *, accepted: bool) -> str:
     # A send that can still arrive may yet make it happen.
     nothing = "nothing has happened so far" if key.watched else "nothing happened"
+    if accepted:
+        nothing = "a call of it was accepted before"
     match found:
         case Situation.COMPLETED:
             return f"{done} at {at}{_answered(key)}"

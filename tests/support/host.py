@@ -196,6 +196,8 @@ class Charge(APIView):
             raise RuntimeError("boom after the call")
         if kind == "verdict-after":
             raise Conflict("too late for that")
+        if kind == "returned-after":
+            return Response({"code": "no-stock"}, status=409)
         if kind == "constraint-after":
             Token.objects.create(user_id=987_654_321)
         if kind == "second-call":

@@ -498,3 +498,27 @@ def test_what_is_watched_is_not_said_to_be_over(login: Login) -> None:
     text = page(login, key)
     assert "can still arrive" in text
     assert "certainly changed nothing" not in text
+
+
+@pytest.mark.django_db(transaction=True)
+def test_of_what_was_accepted_and_then_refused_nobody_says_that_nothing_happened(
+    login: Login, settings: Any
+) -> None:
+    settings.ROOT_URLCONF = "tests.support.consolehost"
+    settings.IDEMPOTENCY = {**settings.IDEMPOTENCY, "TENANT": None}
+    other_side.reset()
+    caller = APIClient()
+    caller.force_authenticate(User.objects.create_user("alice"))
+    sent = {"name": "881", "kind": "returned-after"}
+    answer = caller.post("/charge/", sent, format="json", HTTP_IDEMPOTENCY_KEY="k1")
+    assert (answer.status_code, len(other_side.effects)) == (409, 1)
+    key, client = Key.objects.get(), login("support")
+    pages = [
+        reverse("admin:idempotency_key_change", args=(key.pk,)),
+        reverse("admin:idempotency_key_changelist") + "?q=881",
+    ]
+    for address in pages:
+        text = client.get(address).content.decode()
+        assert "a call of it was accepted before" in text
+        assert "nothing happened" not in text
+        assert "nothing was charged" not in text
