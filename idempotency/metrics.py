@@ -8,9 +8,12 @@ and one scrape tells of all. What is read from the database is the same for ever
 `KEPT` seconds, however often it is scraped. No key, account or order is ever a label.
 """
 
+import logging
 import os
+import struct
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
+from pathlib import Path
 from threading import Lock
 from typing import Any
 
@@ -37,6 +40,8 @@ from idempotency.operations import heartbeat
 from idempotency.operations.registry import definitions
 from idempotency.resilience import BreakerState
 from idempotency.telemetry import Event
+
+logger = logging.getLogger(__name__)
 
 CONTENT_TYPE = CONTENT_TYPE_LATEST
 KEPT = 5.0
@@ -69,10 +74,40 @@ def exposition(request: HttpRequest) -> bytes:
     if os.environ.get("PROMETHEUS_MULTIPROC_DIR"):
         # One scrape reaches one web process; the files tell about all of them, and the worker.
         registry = CollectorRegistry()
-        MultiProcessCollector(registry)
+        _AllProcesses(registry)
     ledger = CollectorRegistry(auto_describe=False)
     ledger.register(_ledger().for_request(request))
     return generate_latest(registry) + generate_latest(ledger)
+
+
+class _AllProcesses(MultiProcessCollector):
+    """The counters of all processes; a file that cannot be read hides only itself, not every metric and alert.
+
+    It is empty, or cut off: of a process that is just opening it, or that was killed or had no disk when it did.
+    """
+
+    def collect(self) -> Iterable[Metric]:
+        """Return the metrics of the files that can be read."""
+        files = [str(file) for file in Path(self._path).glob("*.db")]
+        try:
+            return self._merged(files)
+        except _UNREADABLE:
+            return self._merged([file for file in files if self._is_readable(file)])
+
+    def _merged(self, files: list[str]) -> list[Metric]:
+        return list(self.merge(files))
+
+    def _is_readable(self, file: str) -> bool:
+        try:
+            self._merged([file])
+        except _UNREADABLE as error:
+            logger.warning("The metrics in %s are left out: %s", file, error)
+            return False
+        return True
+
+
+# A `ValueError` also where the text is no UTF-8 or no JSON.
+_UNREADABLE = (struct.error, ValueError, FileNotFoundError)
 
 
 # -- what happens: from the events -------------------------------------------------------------------------------------
