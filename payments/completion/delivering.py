@@ -68,7 +68,7 @@ def deliver(*, claim: Claim, delivery_id: uuid.UUID) -> dict[str, Any]:
 
 
 def end_delivery(*, claim: Claim, error: BaseException | None) -> None:
-    """End the delivery of work that is settled without success; an endpoint that is gone is switched off."""
+    """End the delivery of work that is settled without success."""
     named = names_of(key_id=claim.id)
     delivery = Delivery.objects.filter(operation_id=named and named.operation_id).first()
     if delivery is None:
@@ -76,8 +76,6 @@ def end_delivery(*, claim: Claim, error: BaseException | None) -> None:
     cancelled = "cancelled" if isinstance(error, Cancelled) else ""
     why = cancelled or getattr(error, "reason", "") or getattr(error, "code", "") or "given up"
     _end(delivery.pk, Delivery.FAILED, str(why))
-    if why == "gone":
-        disable(delivery.endpoint, because="it answered 410 Gone")
 
 
 def redeliver(delivery: Delivery) -> Delivery:
@@ -185,7 +183,8 @@ def _send(
 
 def _record(delivery: Delivery, tried: sending.Tried) -> None:
     """Write down how the try ended, at once: what follows it is undone where the delivery is to be tried again."""
-    endpoints = Endpoint.objects.filter(pk=delivery.endpoint_id)
+    # At the address that was tried: what an old one does says nothing of the one that has replaced it meanwhile.
+    endpoints = Endpoint.objects.filter(pk=delivery.endpoint_id, url=delivery.endpoint.url)
     with transaction.atomic():
         DeliveryAttempt.objects.create(
             delivery=delivery,
@@ -196,13 +195,15 @@ def _record(delivery: Delivery, tried: sending.Tried) -> None:
         if tried.arrived:
             endpoints.filter(failures__gt=0).update(failures=0, failing_since=None, failed_at=None)
             return
-        endpoints.update(
+        still_there = endpoints.update(
             failures=F("failures") + 1,
             failed_at=Now(),
             failing_since=Coalesce(F("failing_since"), Now()),
         )
         too_long = Now() - timedelta(seconds=conf.ENDPOINT_DISABLE_AFTER)
-        if endpoints.filter(failing_since__lt=too_long).exists():
+        if still_there and tried.status == GONE:
+            disable(delivery.endpoint, because="it answered 410 Gone")
+        elif endpoints.filter(failing_since__lt=too_long).exists():
             disable(delivery.endpoint, because="it failed for too long")
 
 

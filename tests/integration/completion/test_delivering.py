@@ -34,7 +34,14 @@ from tests.integration.completion.conftest import (
 from tests.integration.payments.conftest import Shop, settle_unknown
 from tests.integration.payments.test_races import at_once
 from tests.recipes.receive import verify
-from tests.support.faultserver import Fault, FaultServer, drip, stall_before_answer, stall_in_head
+from tests.support.faultserver import (
+    Exchange,
+    Fault,
+    FaultServer,
+    drip,
+    stall_before_answer,
+    stall_in_head,
+)
 
 
 def test_a_payment_is_announced_signed_and_delivered_once(
@@ -268,6 +275,27 @@ def test_another_address_begins_with_a_clean_record(
     work()
     assert len(receiver.arrived) == 1
     assert (hearing.row.status, hearing.row.failures) == ("enabled", 1)
+
+
+def test_what_an_address_says_while_another_replaces_it_counts_for_neither(
+    shop: Shop, hearing: Hearing, server: FaultServer, receiver: Receiver
+) -> None:
+    """The old one is taken down while a try is on its way there: its 410 switched the new one off."""
+
+    def replaced(exchange: Exchange) -> None:
+        changed = shop.another().client.patch(
+            hearing.path, {"url": f"{server.url}/new"}, format="json"
+        )
+        connection.close()
+        exchange.answer(b"", status=f"{410 if changed.status_code == 200 else 500} Status")
+
+    receiver.script = [replaced, 204]
+    shop.pay()
+    work()
+    assert (hearing.row.status, hearing.row.failures) == ("enabled", 0)
+    shop.pay()
+    work()
+    assert len(receiver.arrived) == 2
 
 
 def test_of_secrets_made_at_once_one_stays_without_an_end(shop: Shop, hearing: Hearing) -> None:
