@@ -14,6 +14,7 @@ from rest_framework.request import Request
 from rest_framework.views import APIView
 
 from idempotency.exceptions import LedgerUnavailable
+from idempotency.resilience import is_outage
 
 
 class Missing(APIView):
@@ -56,18 +57,28 @@ class Failed(APIView):
 def failed(request: HttpRequest) -> HttpResponseBase:
     """Answer an error that Django caught; for `handler500`, which is called while it is handled."""
     if not request.path.startswith("/api/"):
-        gone = isinstance(sys.exc_info()[1], OperationalError | InterfaceError)
-        return HttpResponse(_GONE, status=503) if gone else server_error(request)
+        return (
+            HttpResponse(_GONE, status=503)
+            if _is_away(sys.exc_info()[1])
+            else server_error(request)
+        )
     response = Failed.as_view()(request)
     response.render()
     return response
+
+
+def _is_away(error: BaseException | None) -> bool:
+    # That a server takes no writes is no operational error to psycopg.
+    return isinstance(error, OperationalError | InterfaceError) or (
+        isinstance(error, DatabaseError) and is_outage(error)
+    )
 
 
 _GONE = """<!doctype html>
 <html lang="en">
 <head><title>The database is away</title></head>
 <body>
-<h1>The database cannot be reached</h1>
+<h1>The database cannot be reached, or takes no writes</h1>
 <p>What you asked for was not done, or not to its end, and nothing is lost: try again in a moment.
 If you pressed a button, open the page again first; its timeline says what came of it.</p>
 </body>

@@ -23,6 +23,7 @@ from idempotency.conf import conf
 from idempotency.exceptions import IdempotencyError
 from idempotency.ledger import moment
 from idempotency.models import Key
+from idempotency.resilience import is_outage
 
 REPEATED = (
     "This form had been sent before, so nothing was done again. The timeline shows what came of it."
@@ -105,7 +106,7 @@ def attempt(
         # One key that fails must not keep the others of a list from being done.
         logger.exception("%s of key %s by %s failed", action.name, seen.key.pk, actor)
         _record_refusal(action, seen, actor, reason, type(error).__name__)
-        lost = isinstance(error, OperationalError | InterfaceError)
+        lost = isinstance(error, OperationalError | InterfaceError) or is_outage(error)
         return Done(
             _LOST if lost else f"It failed: {type(error).__name__}. The log says more.", good=False
         )

@@ -8,6 +8,7 @@ from django.core.management.base import CommandError
 
 from idempotency import reconciliation
 from idempotency.management.base import DatabaseCommand
+from idempotency.operations import heartbeat
 from idempotency.reconciliation import Report
 
 
@@ -42,6 +43,8 @@ class Command(DatabaseCommand):
             total += len(reports)
             if options["dry_run"] or not options["all"]:
                 break
+        if not options["dry_run"]:
+            heartbeat.beat(name="reconcile", detail={"keys": total})
         self.stdout.write(f"{total} key(s)")
 
     def _print(self, report: Report) -> None:

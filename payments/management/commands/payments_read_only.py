@@ -1,6 +1,7 @@
 """`manage.py payments_read_only on --reason "…"`: refuse all writes of the API, in every process, until `off`."""
 
 import getpass
+import os
 from argparse import ArgumentParser
 from typing import Any
 
@@ -31,12 +32,20 @@ class Command(BaseCommand):
         switch = read_only()
         try:
             if mode == "on":
-                switch.on(actor=getpass.getuser(), reason=reason)
+                switch.on(actor=_who(), reason=reason)
             elif mode == "off":
-                switch.off(actor=getpass.getuser(), reason=reason)
+                switch.off(actor=_who(), reason=reason)
             why = switch.ask()
         except StoreUnavailable as error:
             raise CommandError(
                 "The store cannot be reached: each process goes by what it heard last."
             ) from error
         self.stdout.write(f"read-only: {why}" if why is not None else "writes are taken")
+
+
+def _who() -> str:
+    """Return who switches; a container's user often has a number only."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return f"uid {os.getuid()}"

@@ -117,3 +117,22 @@ def test_every_page_says_that_the_database_is_away(staff: Client, outage: Outage
     for name in ("index", "login", "idempotency_key_changelist", "payments_payment_changelist"):
         answer = staff.get(reverse(f"admin:{name}"))
         assert (answer.status_code, AWAY in answer.content) == (503, True)
+
+
+@pytest.mark.parametrize("name", ["act/cancel", "values"])
+def test_a_database_that_takes_no_writes_is_said_to_be_one(
+    staff: Client, waiting: Key, name: str
+) -> None:
+    address = reverse("admin:idempotency_key_change", args=(waiting.pk,))
+    acting = address.replace("change/", f"{name}/")
+    form = form_at(staff, reverse("admin:idempotency_key_act", args=(waiting.pk, "cancel")))
+    with connection.cursor() as cursor:
+        cursor.execute("SET default_transaction_read_only = on")
+    try:
+        assert staff.get(address).status_code == 200
+        answer = staff.post(acting, form)
+        assert (answer.status_code, b"or takes no writes" in answer.content) == (503, True)
+    finally:
+        connection.close()
+    waiting.refresh_from_db()
+    assert waiting.state == "in_progress"
