@@ -247,15 +247,14 @@ def _recover(
     *,
     verdict: BaseException | None = None,
 ) -> Ended:
-    """Ask, on a connection that works, what the database kept of this run, and leave the key in a state that says so.
+    """Ask, on a new connection, what the database kept of this run, and leave the key in a state that says so.
 
     Args:
         error: what is told of a run of which nothing was kept.
         verdict: the answer whose settlement the database broke.
     """
     unsure = claim.called or claim.phases.commit_is_open
-    if claim.phases.is_open or claim.phases.commit_is_open:
-        # Between two phases nothing has broken the connection, which in a host's TestCase has the test's own rows.
+    if not claim.phases.is_within_a_test:
         claim.phases.abandon()
     try:
         claim.phases.open()

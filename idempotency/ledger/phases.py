@@ -63,6 +63,11 @@ class Phases:
         """Whether a transaction is open now."""
         return self._outer is not None
 
+    @property
+    def is_within_a_test(self) -> bool:
+        """Whether no phase is open and a transaction is: a host's TestCase around it, with the test's own rows."""
+        return not self.is_open and self.connection.in_atomic_block
+
     def open(self) -> None:
         """Begin a phase.
 
