@@ -3,6 +3,7 @@
 from copy import copy
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
+from urllib.parse import unquote_plus
 
 from django.apps import apps
 from django.contrib import admin
@@ -16,6 +17,7 @@ from django.utils.module_loading import import_string
 from django.utils.text import capfirst
 
 from idempotency.conf import conf
+from idempotency.http.header import mask
 
 COUNTED = 10_000
 """Rows are counted up to here; beyond it the number says nothing to a person, and costs more and more."""
@@ -26,6 +28,11 @@ def query_of(request: HttpRequest) -> str:
     asked = request.GET.copy()
     asked.pop(PAGE_VAR, None)
     return asked.urlencode()
+
+
+def said_of(request: HttpRequest) -> str:
+    """Return the same as it is put on record: readable, and a card number in it masked."""
+    return mask(unquote_plus(query_of(request)))
 
 
 def base_admin() -> "type[admin.ModelAdmin[Any]]":

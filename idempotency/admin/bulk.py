@@ -19,7 +19,7 @@ from django.urls import reverse
 from idempotency.admin import audit
 from idempotency.admin.acting import REPEATED, attempt, back, require
 from idempotency.admin.actions import Action
-from idempotency.admin.base import query_of
+from idempotency.admin.base import query_of, said_of
 from idempotency.admin.detail import Look, glance
 from idempotency.admin.forms import ActionForm
 from idempotency.admin.known import note
@@ -99,7 +99,7 @@ def _preview(action: Action, keys: QuerySet[Key]) -> Preview:
 
 def _perform(request: HttpRequest, action: Action, preview: Preview, form: ActionForm) -> None:
     actor, reason = request.user.get_username(), form.cleaned_data["reason"]
-    detail = {"rows": len(preview.eligible), "list": query_of(request)}
+    detail = {"rows": len(preview.eligible), "list": said_of(request)}
     if not audit.begin(
         form=form.cleaned_data["form"],
         kind=f"staff-{action.name}-many",

@@ -21,7 +21,7 @@ from idempotency.admin.acting import Offer, allowed, applicable, back, perform, 
 from idempotency.admin.actions import ACTIONS
 from idempotency.admin.advice import of_double
 from idempotency.admin.alarms import unhandled_of
-from idempotency.admin.base import ConsoleAdmin, query_of
+from idempotency.admin.base import ConsoleAdmin, query_of, said_of
 from idempotency.admin.bulk import BulkPages
 from idempotency.admin.cells import badge, headline, since, two_lines
 from idempotency.admin.detail import BODIES, Look, glance, look, page
@@ -183,7 +183,7 @@ class KeyAdmin(BulkPages, ConsoleAdmin):
         audit.record(
             kind="staff-export",
             actor=request.user.get_username(),
-            detail={"list": query_of(request)},
+            detail={"list": said_of(request)},
         )
         return as_csv(keys)
 

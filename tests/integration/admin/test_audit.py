@@ -76,3 +76,17 @@ def test_an_event_s_own_address_shows_nothing_more(login: Login) -> None:
         reverse("admin:idempotency_event_change", args=(event.pk,)), follow=True
     )
     assert "Olena Koval" not in response.content.decode()
+
+
+@pytest.mark.parametrize(("method", "name"), [("get", "export/"), ("post", "many/ask/")])
+def test_a_card_number_that_somebody_searched_for_is_not_put_on_record(
+    login: Login, method: str, name: str
+) -> None:
+    card = "4242 4242 4242 4242"
+    make_key(state=State.UNKNOWN, reference=card)
+    address = reverse("admin:idempotency_key_changelist") + name
+    form = {"form": str(uuid.uuid4()), "reason": "ticket 17"}
+    data = {"data": form} if method == "post" else {}
+    getattr(login("operations"), method)(address, query_params={"q": card}, **data)
+    recorded = [event.detail["list"] for event in Event.objects.all() if "list" in event.detail]
+    assert recorded == ["q=**** **** **** 4242"]
