@@ -10,14 +10,11 @@ and one scrape tells of all. What is read from the database is the same for ever
 
 import logging
 import os
-import struct
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
-from pathlib import Path
 from threading import Lock
 from typing import Any
 
-from django.core.exceptions import ImproperlyConfigured
 from django.db import Error, connections
 from django.http import HttpRequest
 from prometheus_client import (
@@ -29,12 +26,12 @@ from prometheus_client import (
     generate_latest,
 )
 from prometheus_client.core import GaugeMetricFamily, Metric
-from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.registry import Collector
 
 from idempotency import telemetry
 from idempotency.clock import SYSTEM, Clock
 from idempotency.conf import conf
+from idempotency.counterfiles import AllProcesses
 from idempotency.ledger import census
 from idempotency.operations import heartbeat
 from idempotency.operations.registry import definitions
@@ -74,40 +71,10 @@ def exposition(request: HttpRequest) -> bytes:
     if os.environ.get("PROMETHEUS_MULTIPROC_DIR"):
         # One scrape reaches one web process; the files tell about all of them, and the worker.
         registry = CollectorRegistry()
-        _AllProcesses(registry)
+        AllProcesses(registry)
     ledger = CollectorRegistry(auto_describe=False)
     ledger.register(_ledger().for_request(request))
     return generate_latest(registry) + generate_latest(ledger)
-
-
-class _AllProcesses(MultiProcessCollector):
-    """The counters of all processes; a file that cannot be read hides only itself, not every metric and alert.
-
-    It is empty, or cut off: of a process that is just opening it, or that was killed or had no disk when it did.
-    """
-
-    def collect(self) -> Iterable[Metric]:
-        """Return the metrics of the files that can be read."""
-        files = [str(file) for file in Path(self._path).glob("*.db")]
-        try:
-            return self._merged(files)
-        except _UNREADABLE:
-            return self._merged([file for file in files if self._is_readable(file)])
-
-    def _merged(self, files: list[str]) -> list[Metric]:
-        return list(self.merge(files))
-
-    def _is_readable(self, file: str) -> bool:
-        try:
-            self._merged([file])
-        except _UNREADABLE as error:
-            logger.warning("The metrics in %s are left out: %s", file, error)
-            return False
-        return True
-
-
-# A `ValueError` also where the text is no UTF-8 or no JSON.
-_UNREADABLE = (struct.error, ValueError, FileNotFoundError)
 
 
 # -- what happens: from the events -------------------------------------------------------------------------------------
@@ -297,27 +264,33 @@ def _of_tasks(marks: Mapping[str, heartbeat.Mark]) -> Iterator[Metric]:
 def _of_protection(request: HttpRequest) -> Iterator[Metric]:
     state = _gauge("breaker_state", "1 for the state that a breaker is in.", "breaker", "state")
     alone = _gauge("breaker_alone", "1 where a breaker has lost the shared store.", "breaker")
-    for breaker in _shown(conf.ADMIN_BREAKERS, request):
-        seen = breaker.snapshot()
+    for breaker, seen in _shown(
+        conf.ADMIN_BREAKERS, request, lambda breaker: (breaker, breaker.snapshot())
+    ):
         for each in BreakerState:
             state.add_metric([breaker.name, each.value], float(seen.state is each))
         alone.add_metric([breaker.name], float(breaker.alone))
     yield state
     yield alone
     read_only = _gauge("read_only", "1 while staff have switched writes off.", "switch")
-    for switch in _shown(conf.ADMIN_SWITCHES, request):
-        read_only.add_metric([switch.name], float(switch.reason() is not None))
+    for name, reason in _shown(
+        conf.ADMIN_SWITCHES, request, lambda switch: (switch.name, switch.reason())
+    ):
+        read_only.add_metric([name], float(reason is not None))
     yield read_only
 
 
 def _shown(
-    hook: Callable[[HttpRequest], Iterable[Any]] | None, request: HttpRequest
-) -> Iterable[Any]:
+    hook: Callable[[HttpRequest], Iterable[Any]] | None,
+    request: HttpRequest,
+    read: Callable[[Any], tuple[Any, Any]],
+) -> list[tuple[Any, Any]]:
     """Return what the host shows; nothing where it cannot: metrics are needed most when something is wrong."""
     try:
-        return () if hook is None else hook(request)
-    except ImproperlyConfigured:
-        return ()
+        return [] if hook is None else [read(one) for one in hook(request)]
+    except Exception:
+        logger.exception("What the host shows of breakers or switches cannot be read")
+        return []
 
 
 def _gauge(name: str, meaning: str, *labels: str) -> GaugeMetricFamily:
