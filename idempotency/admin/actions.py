@@ -65,10 +65,14 @@ _GOES_ON = {
     "applied": "The other side has accepted a part of it. The work goes on with the rest by itself.",
     "not-applied": "It has not happened so far. The work waits for its next run, which comes by itself.",
 }
-_SO_FAR = (
-    "It has not happened so far, and the key is free. A send of it can still arrive at the other side, so it is "
-    "watched: if it happens after all, an alarm is raised."
-)
+# Of a key that is settled while a send of it can still arrive.
+_WATCHED = {
+    "not-applied": "It has not happened so far, and the key is free. A send of it can still arrive at the other side, "
+    "so it is watched: if it happens after all, an alarm is raised.",
+    "applied": "It happened after all, although the key is settled otherwise: an alarm is raised. Read the key’s page "
+    "before you tell anybody anything.",
+    "not-yet": "Nothing new: the key stays as it is settled. A send of it can still arrive, so it is watched on.",
+}
 _NO_VERDICT = frozenset(
     {"not-yet", "pending", "unreachable", "needs-person", "unfinished", "moved", "under-way"}
 )
@@ -84,8 +88,13 @@ def told(report: reconciliation.Report) -> Done:
     if report.state is State.IN_PROGRESS:
         text = _GOES_ON.get(report.decision, text)
     elif report.watched:
-        text = _SO_FAR
-    return Done(f"{text} {mask(report.detail)}".strip(), good=report.decision not in _NO_VERDICT)
+        text = _WATCHED.get(report.decision, text)
+    return Done(f"{text} {mask(report.detail)}".strip(), good=not _is_open(report))
+
+
+def _is_open(report: reconciliation.Report) -> bool:
+    is_news = report.watched and report.decision == "applied"
+    return is_news or report.decision in _NO_VERDICT
 
 
 def _not_askable(seen: Look) -> str:

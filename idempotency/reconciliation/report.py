@@ -18,7 +18,7 @@ class Report:
     state: State | None
     detail: str = ""
     watched: bool = False
-    """A send of it may still arrive: what did not happen may happen yet."""
+    """It was settled while a send of it could still arrive: what did not happen may happen yet."""
 
 
 class Refused(IdempotencyError):

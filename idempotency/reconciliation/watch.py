@@ -55,7 +55,8 @@ def watch(seen: Snapshot) -> Report:
         )
         if not pending:
             lookups.stop_watching(connection=phases.connection, key_id=seen.id, after=conf.KEY_TTL)
-    return Report(seen.id, "applied" if findings.applied else "not-yet", seen.state)
+    decision = "applied" if findings.applied else "not-yet"
+    return Report(seen.id, decision, seen.state, watched=True)
 
 
 def _note(step: StepView, answer: Applied, findings: Findings) -> None:

@@ -16,7 +16,7 @@ from idempotency.admin.actions import told
 from idempotency.exceptions import CallFailed
 from idempotency.models import Event, Key, Sender
 from idempotency.reconciliation import Report
-from idempotency.types import Pending, State
+from idempotency.types import Applied, OutsideResult, Pending, State
 from tests.integration.admin.conftest import Login
 from tests.support.factories import (
     ago,
@@ -111,6 +111,19 @@ def test_of_what_can_still_arrive_nobody_is_told_that_it_did_not_happen(
     assert (key.state, key.watched) == (State.RELEASED, True)
     assert "It has not happened so far" in page
     assert "did not happen. Nothing was charged" not in page
+
+
+def test_who_asks_about_a_watched_key_is_told_what_is_new_of_it(login: Login) -> None:
+    key, client = unknown_charge("lose"), login("operations")
+    sender_without_word(key)
+    send(client, address_of(key, "ask"))
+    assert "Nothing new: the key stays" in send(client, address_of(key, "ask")).content.decode()
+    other_side.lookup = Applied(OutsideResult("ref-late", {"status": "succeeded"}))
+    page = send(client, address_of(key, "ask")).content.decode()
+    key.refresh_from_db()
+    assert (key.state, key.needs_person_since is None) == (State.RELEASED, False)
+    assert "It happened after all" in page
+    assert "The key is settled as the request itself" not in page
 
 
 @pytest.mark.parametrize(
