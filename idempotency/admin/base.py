@@ -101,7 +101,8 @@ class ConsoleAdmin(_Base):
         """Allow what the list's own filters ask: of any column Django would tell, guess by guess, what a page hides."""
         names = map(_parameter_of, self.get_list_filter(request))
         own = any(lookup == name or lookup.startswith(f"{name}__") for name in names)
-        return own and super().lookup_allowed(lookup, value, request)
+        # No column holds a NUL, and the database says so with an error.
+        return own and "\0" not in value and super().lookup_allowed(lookup, value, request)
 
     def rows_of(self, request: HttpRequest) -> QuerySet[Any]:
         """Return all rows of the list that has this address, whichever of its pages it is."""

@@ -243,3 +243,11 @@ def test_nobody_is_told_that_it_is_done_while_the_gateway_may_refuse_it(
     assert "It did not go through in the end." in page
     assert "It is done." not in page
     assert "It happened" not in page
+
+
+@pytest.mark.parametrize(
+    "asked",
+    ["payment/?status=%00", "endpoint/?url__contains=token", "delivery/?endpoint__url__contains=t"],
+)
+def test_a_list_is_asked_by_its_filters_and_by_nothing_else(console: Client, asked: str) -> None:
+    assert console.get(f"/admin/payments/{asked}").status_code == 400
