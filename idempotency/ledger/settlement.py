@@ -93,14 +93,14 @@ def complete_deferred(
     key_id: uuid.UUID,
     token: int,
     settlement: Settlement,
-    conclusion: Conclusion,
+    ended: Conclusion,
     about: About = NOTHING_NEW,
 ) -> bool:
     """Settle a deferred key with what its work came to; its answer is the 202 that it stored at the start (R31).
 
     Where that is an error, nothing may have been applied.
     """
-    applied = f"AND NOT EXISTS ({APPLIED_STEP})" if conclusion.error is not None else ""
+    applied = f"AND NOT EXISTS ({APPLIED_STEP})" if ended.error is not None else ""
     return settle(
         connection,
         f"""
@@ -113,9 +113,7 @@ def complete_deferred(
         )
         UPDATE idempotency_operation AS o SET {SET_CONCLUSION} FROM k WHERE o.key_id = k.id
         """,
-        about.parameters()
-        | settled_parameters(key_id, token, settlement)
-        | conclusion.parameters(),
+        about.parameters() | settled_parameters(key_id, token, settlement) | ended.parameters(),
         by=settlement.by,
     )
 

@@ -137,12 +137,12 @@ SET_CONCLUSION = """
 """
 
 
-def record(*, connection: BaseDatabaseWrapper, id: uuid.UUID, conclusion: Conclusion) -> None:  # noqa: A002
+def record(*, connection: BaseDatabaseWrapper, id: uuid.UUID, ended: Conclusion) -> None:  # noqa: A002
     """Write how work ended that no run ended."""
     with connection.cursor() as cursor:
         cursor.execute(
             f"UPDATE idempotency_operation AS o SET {SET_CONCLUSION} WHERE o.id = %(id)s",
-            conclusion.parameters() | {"id": id},
+            ended.parameters() | {"id": id},
         )
 
 

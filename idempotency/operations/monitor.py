@@ -88,9 +88,7 @@ def cancel(*, id: uuid.UUID, scope: str, by: str) -> View:  # noqa: A002
         )
         if token is not None:
             ended = {"code": CANCELLED, "detail": "It was cancelled while it waited."}
-            work.record(
-                connection=phases.connection, id=id, conclusion=work.Conclusion(error=ended)
-            )
+            work.record(connection=phases.connection, id=id, ended=work.Conclusion(error=ended))
             won = Won(view.key_id, view.identity, token, view.generation, fresh=False)
             claim = Claim(identity=view.identity, phases=phases, won=won)
             tell_ended(claim=claim, name=view.name, error=Cancelled())

@@ -84,7 +84,7 @@ class DeferredSettler:
             key_id=claim.id,
             token=claim.token,
             settlement=self._settlement,
-            conclusion=work.Conclusion(result=self._as_json(value)),
+            ended=work.Conclusion(result=self._as_json(value)),
             about=claim.about,
         )
         if wrote:
@@ -137,7 +137,7 @@ class DeferredSettler:
             key_id=claim.id,
             token=claim.token,
             settlement=self._settlement,
-            conclusion=work.Conclusion(error=told, last_error=_describe(error)),
+            ended=work.Conclusion(error=told, last_error=_describe(error)),
         ):
             return False
         tell_ended(claim=claim, name=self._work.name, error=error)

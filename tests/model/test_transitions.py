@@ -159,7 +159,7 @@ TRY: dict[str, Callable[[Subject], object]] = {
     "claim": lambda s: getattr(s.claim(), "draft", ()) is None,
     "complete": lambda s: settlement.complete(**s.own(), answer=ANSWER, settlement=BY, called=True),
     "complete the work": lambda s: settlement.complete_deferred(
-        **s.own(), settlement=BY, conclusion=work.Conclusion(result="null")
+        **s.own(), settlement=BY, ended=work.Conclusion(result="null")
     ),
     "promise": Subject.promise,
     "take": Subject.take,
