@@ -84,9 +84,9 @@ class Conf(Settings):
         "",
         "Request header by which a caller may shorten the budget, in whole milliseconds; empty: none.",
     )
-    PURGE_BATCH = Count(100, "Keys that one purge statement touches.")
+    PURGE_BATCH = Count(500, "Keys that one purge statement touches.")
     PURGE_PAUSE = Number(
-        9, "Pause of a purge after each batch, in times of what the batch took; 0: none."
+        20, "Pause of a purge after each batch, in times of what the batch took; 0: none."
     )
     RECONCILE_BATCH = Count(50, "Keys that one reconciliation takes.")
     LOOKUP_BACKOFF_CAP = Seconds(300, "Longest pause between two look-ups of the same unknown key.")
