@@ -91,6 +91,11 @@ class Stack:
         """Return the address of "simulator", without a slash at its end."""
         return self.url("simulator")
 
+    @property
+    def broker_url(self) -> str:
+        """Return where its processes publish and listen."""
+        return self.environment.get("CELERY_BROKER_URL") or self.environment["REDIS_URL"]
+
     def url(self, name: str) -> str:
         """Return the address of a process that serves HTTP."""
         return f"http://{HOST}:{self.ports[name]}"

@@ -25,7 +25,7 @@ def test_a_connection_serves_many_jobs_until_it_breaks(stack: Stack) -> None:
 def _do(stack: Stack) -> int:
     """Have one job done; return the process at the server that its worker is connected to."""
     operation = promise("poison.mark")
-    with Celery(broker=stack.environment["REDIS_URL"], set_as_current=False) as app:
+    with Celery(broker=stack.broker_url, set_as_current=False) as app:
         app.send_task(RUN_TASK, args=[str(key_of(operation).id)], ignore_result=True)
     # Nobody sweeps here: what the first run does not do is not done.
     stack.wait_until(lambda: key_of(operation).state == "completed", "it is done")

@@ -159,7 +159,7 @@ def test_337_late_copies_of_a_long_task_find_the_lease(stack: Stack) -> None:
 def _send(stack: Stack, key_id: str) -> None:
     from celery import Celery
 
-    with Celery(broker=stack.environment["REDIS_URL"], set_as_current=False) as app:
+    with Celery(broker=stack.broker_url, set_as_current=False) as app:
         app.send_task("idempotency.tasks.run", args=[key_id], ignore_result=True)
 
 
