@@ -62,6 +62,11 @@ _DUE = "k.due_at <= statement_timestamp()"
 _STILL_DUE = f"COALESCE({_DUE}, false)"
 """The same of a row that is known by its id: Note [Due]."""
 
+
+def _which(key_id: uuid.UUID | None) -> str:
+    return f"k.id = %(id)s AND {_STILL_DUE}" if key_id else _DUE
+
+
 # Note [Walk the index]
 # Ten thousand rows that came at once are in no statistics yet, and a plan made without them reads and sorts them all,
 # for each single take: 60 ms instead of 1. Whatever the statistics say, the oldest row is at the head of the index.
@@ -91,7 +96,6 @@ def take(
         key_id: take this key, or none.
     """
     # A named row is at its own place in an index, and not behind all that has been due for longer.
-    which = f"k.id = %(id)s AND {_STILL_DUE}" if key_id else _DUE
     order = "" if key_id else "ORDER BY k.due_at LIMIT 1"
     with connection.cursor() as cursor:
         if key_id is None:
@@ -104,7 +108,7 @@ def take(
                 SELECT k.id, able.lease
                 FROM idempotency_key k JOIN idempotency_operation o ON o.key_id = k.id
                     JOIN able ON able.name = o.name
-                WHERE {which} AND o.cycle_attempts < o.max_attempts
+                WHERE {_which(key_id)} AND o.cycle_attempts < o.max_attempts
                 {order} FOR NO KEY UPDATE OF k, o SKIP LOCKED
             ), taken AS (
                 UPDATE idempotency_key AS k SET token = k.token + 1, due_at = NULL, claimed_at = clock_timestamp(),
@@ -182,7 +186,6 @@ def postpone(
     Args:
         waits: seconds by operation; up to half as much again is added at random, so that they come back apart.
     """
-    which = f"k.id = %(id)s AND {_STILL_DUE}" if key_id else _DUE
     with connection.cursor() as cursor:
         cursor.execute(
             f"""
@@ -192,7 +195,7 @@ def postpone(
                 SELECT k.id, refused.seconds
                 FROM idempotency_key k JOIN idempotency_operation o ON o.key_id = k.id
                     JOIN refused ON refused.name = o.name
-                WHERE {which}
+                WHERE {_which(key_id)}
                 ORDER BY k.due_at LIMIT %(limit)s FOR NO KEY UPDATE OF k SKIP LOCKED
             )
             UPDATE idempotency_key AS k

@@ -1,6 +1,6 @@
 """Time and tables of the test database: the ledger's clock is the database's, so time is moved in the rows."""
 
-from django.db import ProgrammingError, connections
+from django.db import ProgrammingError, connections, router
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from idempotency.conf import conf
@@ -27,6 +27,11 @@ def pass_time(seconds: float) -> None:
         for table, columns in tables.items():
             moved = ", ".join(f"{name} = {name} - make_interval(secs => %(s)s)" for name in columns)
             cursor.execute(f"UPDATE {table} SET {moved}", {"s": seconds})
+
+
+def has_the_ledger(using: str) -> bool:
+    """Say whether a database has the ledger's tables; without a router each has."""
+    return bool(router.allow_migrate(using, "idempotency"))
 
 
 def allow_truncation(connection: BaseDatabaseWrapper | None = None) -> None:

@@ -3,10 +3,11 @@
 from collections.abc import Callable
 
 import pytest
-from django.db import connections, router
+from django.db import connections
 from pytest_django import DjangoDbBlocker
 
 from idempotency import testing
+from idempotency.testing.database import has_the_ledger
 
 
 @pytest.fixture(scope="session")
@@ -14,8 +15,7 @@ def django_db_setup(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -
     """Let the test databases be emptied between tests."""
     with django_db_blocker.unblock():
         for connection in connections.all():
-            # Without a router the tables are in every database.
-            if router.allow_migrate(connection.alias, "idempotency"):
+            if has_the_ledger(connection.alias):
                 testing.allow_truncation(connection)
 
 

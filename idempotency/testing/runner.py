@@ -3,11 +3,11 @@
 from typing import Any
 
 from django.apps import apps
-from django.db import connections, router
+from django.db import connections
 from django.db.models.signals import post_migrate
 from django.test.runner import DiscoverRunner
 
-from idempotency.testing.database import allow_truncation
+from idempotency.testing.database import allow_truncation, has_the_ledger
 
 
 class Runner(DiscoverRunner):
@@ -25,6 +25,5 @@ class Runner(DiscoverRunner):
 
 
 def _made(*, using: str, **_: Any) -> None:
-    # Without a router the tables are in every database.
-    if router.allow_migrate(using, "idempotency"):
+    if has_the_ledger(using):
         allow_truncation(connections[using])

@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import Any
 
 from django.db import transaction
 from django.db.models import Q
@@ -71,12 +70,9 @@ def change(
         ValidationError: the address cannot be an endpoint's, or is another endpoint's of the merchant.
     """
     given = {"url": url, "description": description, "events": events}
-    fields: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+    fields = {name: value for name, value in given.items() if value is not None}
     if url is not None:
         _require_usable(url)
-        if url != endpoint.url:
-            # What the old address did says nothing of the new one.
-            fields |= _CLEAN
     with transaction.atomic():
         Merchant.objects.select_for_update(no_key=True).get(pk=endpoint.merchant_id)
         others = Endpoint.objects.filter(merchant_id=endpoint.merchant_id).exclude(
@@ -84,8 +80,12 @@ def change(
         )
         if url is not None and others.filter(url=url).exists():
             raise ValidationError({"url": ["Another endpoint of yours has this address."]})
+        mine = Endpoint.objects.filter(pk=endpoint.pk)
+        if url is not None:
+            # What another address did says nothing of this one.
+            mine.exclude(url=url).update(**_CLEAN)
         if fields:
-            Endpoint.objects.filter(pk=endpoint.pk).update(**fields)
+            mine.update(**fields)
         if enabled is not None:
             enable(endpoint) if enabled else disable(endpoint, because="switched off")
     endpoint.refresh_from_db()
